@@ -1,0 +1,144 @@
+package payment
+
+import "strconv"
+
+func decimal(n int) string { return strconv.Itoa(n) }
+
+// askRefund notes that a refund is being sent: for the first time, again, or
+// without an answer.
+func (p *Payment) askRefund(e Event) (EventType, bool, error) {
+	if e.Type == EventRefundRequested {
+		if err := p.CheckRefund(e.Refund.Amount); err != nil {
+			return "", false, err
+		}
+		r := Refund{
+			ID: e.Refund.ID, Status: RefundPending, Amount: e.Refund.Amount, Reason: e.Refund.Reason,
+			Operation: Operation{Key: string(e.Refund.ID), Attempt: 1}.sent(e.At),
+			CreatedAt: e.At, UpdatedAt: e.At,
+		}
+		p.Refunds = append(p.Refunds, r)
+		return e.Type, true, nil
+	}
+	r := p.refund(e.Refund.ID)
+	if r == nil || r.Outside {
+		return "", false, &MismatchError{Event: e.Type, Field: "refund"}
+	}
+	if r.Status != RefundPending || r.PSPReference != "" {
+		return "", false, nil // answered meanwhile
+	}
+	if e.Type == EventRefundSent {
+		r.Operation = r.Operation.sent(e.At)
+		return e.Type, true, nil
+	}
+	if r.Operation.State != OperationSent || r.Operation.Sends != e.Refund.Sends {
+		return "", false, nil
+	}
+	r.Operation.State = OperationUnknown
+	if e.Refund.NotRun {
+		r.Operation.State, r.Operation.RetryAt = OperationNotRun, e.Refund.RetryAt
+	}
+	return e.Type, true, nil
+}
+
+// hearRefund records what the PSP said of a refund. Bounds hold for what we ask;
+// what a PSP tells is always recorded.
+func (p *Payment) hearRefund(e Event) (EventType, bool, error) {
+	if p.AmountCaptured == 0 {
+		return "", false, &TransitionError{From: p.Status, Event: e.Type, Early: true}
+	}
+	r, err := p.matchRefund(e)
+	if err != nil {
+		return "", false, err
+	}
+	to := RefundPending
+	switch e.Type {
+	case EventRefundSucceeded:
+		to = RefundSucceeded
+	case EventRefundFailed:
+		to = RefundFailed
+	}
+	news := to.rank() > r.Status.rank() || r.Status == "" || (r.PSPReference == "" && e.Refund.PSPReference != "")
+	if e.Refund.PSPReference != "" {
+		r.PSPReference = e.Refund.PSPReference
+	}
+	if to.rank() > r.Status.rank() {
+		r.Status = to
+	}
+	r.Operation = r.Operation.answered()
+	r.UpdatedAt = e.At
+	return e.Type, news, nil
+}
+
+// matchRefund finds the refund that the PSP speaks of, and adds one that was
+// made at the PSP directly.
+func (p *Payment) matchRefund(e Event) (*Refund, error) {
+	mismatch := &MismatchError{Event: e.Type, Field: "refund"}
+	r := p.refund(e.Refund.ID)
+	if r == nil && e.Refund.ID != "" {
+		return nil, mismatch
+	}
+	if r == nil {
+		r = p.refundByReference(e.Refund.PSPReference)
+	}
+	if r != nil {
+		other := r.PSPReference != "" && e.Refund.PSPReference != "" && r.PSPReference != e.Refund.PSPReference
+		if other || r.Amount != e.Refund.Amount {
+			return nil, mismatch
+		}
+		return r, nil
+	}
+	if e.Refund.PSPReference == "" || e.Refund.Amount <= 0 {
+		return nil, mismatch
+	}
+	for i := range p.Refunds {
+		if p.Refunds[i].unanswered() { // it may be this one
+			return nil, &TransitionError{From: p.Status, Event: e.Type, Early: true}
+		}
+	}
+	p.Refunds = append(p.Refunds, Refund{
+		ID: OutsideRefundID(p.PSP, e.Refund.PSPReference), Amount: e.Refund.Amount, Reason: ReasonOutside,
+		Outside: true, CreatedAt: e.At,
+	})
+	return &p.Refunds[len(p.Refunds)-1], nil
+}
+
+func (p *Payment) refund(id RefundID) *Refund {
+	for i := range p.Refunds {
+		if id != "" && p.Refunds[i].ID == id {
+			return &p.Refunds[i]
+		}
+	}
+	return nil
+}
+
+func (p *Payment) refundByReference(reference string) *Refund {
+	for i := range p.Refunds {
+		if reference != "" && p.Refunds[i].PSPReference == reference {
+			return &p.Refunds[i]
+		}
+	}
+	return nil
+}
+
+// hearDispute records a dispute by its id; closed is final.
+func (p *Payment) hearDispute(e Event) (EventType, bool, error) {
+	to := DisputeOpen
+	if e.Type == EventDisputeClosed {
+		to = DisputeClosed
+	}
+	for i := range p.Disputes {
+		d := &p.Disputes[i]
+		if d.PSPReference != e.Dispute.PSPReference {
+			continue
+		}
+		if d.Status == to || d.Status == DisputeClosed {
+			return "", false, nil
+		}
+		d.Status, d.Result, d.UpdatedAt = to, e.Dispute.Result, e.At
+		return e.Type, true, nil
+	}
+	p.Disputes = append(p.Disputes, Dispute{
+		PSPReference: e.Dispute.PSPReference, Amount: e.Dispute.Amount, Status: to, Result: e.Dispute.Result, UpdatedAt: e.At,
+	})
+	return e.Type, true, nil
+}

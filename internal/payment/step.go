@@ -1,0 +1,154 @@
+package payment
+
+import "time"
+
+// StepKind is what has to be done next about a payment.
+type StepKind int
+
+// Kinds of a Step.
+const (
+	StepRest    StepKind = iota // nothing: it is at rest, or only time can tell
+	StepLookUp                  // ask the PSP where the charge stands
+	StepRecord                  // record Step.Event: no call is needed
+	StepSend                    // send the charge again, same key
+	StepVoid                    // void the charge at the PSP
+	StepCapture                 // send the capture again, same key
+	StepRefund                  // send the refund Step.Refund, for the first time or again
+	StepPerson                  // only a person can tell: raise an alarm and wait
+)
+
+// Step is one thing to do about a payment.
+type Step struct {
+	Kind   StepKind
+	Event  EventType
+	Refund RefundID
+}
+
+// Seen is what a look-up has just shown, after its facts were recorded.
+type Seen struct {
+	Found bool
+	Live  bool // the PSP holds the charge in a state that can still become money
+	// Refunds are the ids of our refunds that the PSP knows.
+	Refunds map[RefundID]bool
+}
+
+// Next is what to do about p at now before anything was looked up.
+func (p Payment) Next(now time.Time) Step {
+	if p.Status == StatusCreated {
+		if now.Before(p.ExpiresAt) {
+			return Step{}
+		}
+		return Step{Kind: StepRecord, Event: EventCancelRequested}
+	}
+	for _, r := range p.Refunds {
+		if r.Status == RefundPending && r.Operation.State == OperationOwed {
+			return Step{Kind: StepRefund, Refund: r.ID}
+		}
+	}
+	if p.voidOwed() {
+		return Step{Kind: StepVoid}
+	}
+	if p.DueAt.IsZero() || now.Before(p.DueAt) {
+		return Step{}
+	}
+	return Step{Kind: StepLookUp}
+}
+
+// voidOwed reports whether a void can go out without asking first: the PSP has
+// told us of the charge, somebody wants its end, and no void was tried yet.
+func (p Payment) voidOwed() bool {
+	return p.Status.Open() && p.CancelCause != "" && p.Create.State == OperationAnswered && p.Void.State == OperationNone
+}
+
+// NextAfterLookUp is what to do about p at now once the PSP was asked and its
+// facts are recorded.
+func (p Payment) NextAfterLookUp(now time.Time, pol Policy, seen Seen) Step {
+	if step := p.nextCharge(now, pol, seen); step.Kind != StepRest {
+		return step
+	}
+	for _, r := range p.Refunds {
+		if r.Status != RefundPending || !r.Operation.open() || seen.Refunds[r.ID] {
+			continue
+		}
+		switch {
+		case r.Operation.State == OperationOwed:
+			return Step{Kind: StepRefund, Refund: r.ID}
+		case !pol.sendable(r.Operation, now):
+			return Step{Kind: StepPerson, Refund: r.ID}
+		case r.Operation.State == OperationNotRun || provenAbsent(pol, r.Operation, now):
+			return Step{Kind: StepRefund, Refund: r.ID}
+		}
+	}
+	return Step{}
+}
+
+// provenAbsent reports whether "not found" now means that nothing will come of
+// the last sending of o.
+func provenAbsent(pol Policy, o Operation, now time.Time) bool {
+	return pol.AuthoritativeLookup && now.After(pol.arrival(o.LastSentAt))
+}
+
+func (p Payment) nextCharge(now time.Time, pol Policy, seen Seen) Step {
+	switch p.Status {
+	case StatusProcessing, StatusRequiresAction:
+		if seen.Found {
+			return p.nextFound(now)
+		}
+		return p.nextMissing(now, pol)
+	case StatusAuthorized:
+		return p.nextHeld(now, pol, seen)
+	case StatusFailed, StatusCanceled:
+		if seen.Found && seen.Live {
+			return Step{Kind: StepVoid}
+		}
+	case StatusCreated, StatusCaptured, StatusRefunded:
+	}
+	return Step{}
+}
+
+// nextFound: the PSP has the charge, and it has no outcome.
+func (p Payment) nextFound(now time.Time) Step {
+	switch {
+	case p.CancelCause != "":
+		return Step{Kind: StepVoid}
+	case !now.Before(p.ExpiresAt):
+		return Step{Kind: StepRecord, Event: EventCancelRequested}
+	case p.Mismatched:
+		return Step{Kind: StepPerson}
+	}
+	return Step{}
+}
+
+// nextMissing: the PSP has no such charge. That counts only when nothing can be
+// on its way any more.
+func (p Payment) nextMissing(now time.Time, pol Policy) Step {
+	o := p.Create
+	switch {
+	case o.State == OperationAnswered:
+		return Step{Kind: StepPerson} // it had told us of it
+	case o.State != OperationNotRun && !provenAbsent(pol, o, now):
+		return Step{}
+	case p.CancelCause != "":
+		return Step{Kind: StepRecord, Event: EventAbsent}
+	case !now.Before(p.ExpiresAt):
+		return Step{Kind: StepRecord, Event: EventCancelRequested}
+	case !pol.sendable(o, now):
+		return Step{Kind: StepPerson}
+	}
+	return Step{Kind: StepSend}
+}
+
+// nextHeld: funds are held at the PSP.
+func (p Payment) nextHeld(now time.Time, pol Policy, seen Seen) Step {
+	switch {
+	case !seen.Found:
+		return Step{Kind: StepPerson}
+	case p.Capture.open() && !pol.sendable(p.Capture, now):
+		return Step{Kind: StepPerson}
+	case p.Capture.State == OperationNotRun, p.Capture.open() && now.After(pol.arrival(p.Capture.LastSentAt)):
+		return Step{Kind: StepCapture}
+	case p.CancelCause != "" && !p.Capture.open():
+		return Step{Kind: StepVoid}
+	}
+	return Step{}
+}
