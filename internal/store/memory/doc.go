@@ -17,8 +17,9 @@
 // nothing fails a partition's changes arrive in the order of their commits. A
 // change that fails holds back only the later changes of its own key: it is
 // delivered again alone, after a growing, jittered pause, and after the last
-// attempt handed to Options.OnFailure and left behind. So a poison change never
-// blocks another key, and the order per key holds always.
+// attempt handed to Options.OnFailure and left behind. When a batch fails as a
+// whole, each of its keys is delivered alone at once, to find the one at fault. So
+// a poison change never blocks another key, and the order per key holds always.
 //
 // A subscription begins with the first change after it. Nothing survives the
 // process: what was not carried out at Close is gone, like the items.

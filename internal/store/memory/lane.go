@@ -33,9 +33,10 @@ type lane struct {
 	queued    bool                     // is in subscription.ready
 }
 
-// suspicion is what is known of a key whose first change has failed.
+// suspicion is what is known of a key whose first change has failed, or was in a
+// batch that did.
 type suspicion struct {
-	attempts int
+	attempts int         // that were its own fault
 	resting  *time.Timer // nil once the pause is over
 }
 
@@ -148,15 +149,15 @@ func prepend(first, then []store.Change) []store.Change {
 // settle files what became of a batch: what is done, what is given up, and what
 // waits to be delivered again before anything newer of its key.
 func (s *subscription) settle(batch []store.Change, lanes []*lane, err error) {
-	var failures map[string]bool
+	var v verdict
 	if err != nil {
-		failures = failed(batch, err)
+		v = failed(batch, err)
 	}
 	var givenUp []store.Change
 	again := 0
 	s.mu.Lock()
 	for _, l := range lanes {
-		kept, lost := s.sift(l, failures)
+		kept, lost := s.sift(l, v)
 		if s.closed {
 			kept = nil
 		}
@@ -178,14 +179,18 @@ func (s *subscription) settle(batch []store.Change, lanes []*lane, err error) {
 
 // sift goes through the changes of a lane that a batch has delivered. From the
 // first failed one of a key on, all of that key stay.
-func (s *subscription) sift(l *lane, failures map[string]bool) (kept, lost []store.Change) {
+func (s *subscription) sift(l *lane, v verdict) (kept, lost []store.Change) {
 	held := make(map[store.Key]bool)
 	for _, c := range l.taken {
 		switch {
 		case held[c.Key]:
 			kept = append(kept, c)
-		case !failures[c.Sequence]:
+		case !v.changes[c.Sequence]:
 			delete(l.failing, c.Key)
+		case v.suspects:
+			held[c.Key] = true
+			l.failing[c.Key] = &suspicion{}
+			kept = append(kept, c)
 		case s.rest(l, c.Key):
 			held[c.Key] = true
 			kept = append(kept, c)

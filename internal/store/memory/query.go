@@ -27,14 +27,11 @@ func (t *Table) Query(ctx context.Context, q store.Query) (store.Page, error) {
 	}
 	p := pager{query: q}
 	t.mu.RLock()
+	defer t.mu.RUnlock()
 	if q.Index == store.IndexDue {
 		p.scanDue(t.rows, from, resumed)
 	} else {
 		p.scanPartition(t.rows, from, resumed)
-	}
-	t.mu.RUnlock()
-	for i, e := range p.page.Entries {
-		p.page.Entries[i].Item = store.Clone(e.Item)
 	}
 	return p.page, nil
 }
@@ -56,7 +53,7 @@ func (p *pager) scanPartition(r rows, from store.Position, resumed bool) {
 		if found.key.PK != q.PK || !strings.HasPrefix(found.key.SK, q.SKPrefix) {
 			return false
 		}
-		return p.add(found.key, found.item, 0)
+		return p.add(found.key, store.Clone(found.item), 0)
 	}
 	switch {
 	case !q.Descending && resumed:

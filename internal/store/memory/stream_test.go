@@ -146,17 +146,15 @@ func TestAPoisonKeyIsGivenUpAndNeverBlocksAnotherKey(t *testing.T) {
 		if got := r.numbers(stranger); !slices.Equal(got, count(3)) {
 			t.Errorf("got %v of another partition at once, want all", got)
 		}
-		// The neighbour may have shared the first failed batch: one pause, alone.
-		<-time.NewTimer(time.Hour).C
-		synctest.Wait()
 		if got := r.numbers(neighbour); !slices.Equal(got, count(3)) {
-			t.Errorf("got %v of the same partition after one pause, want all", got)
+			t.Errorf("got %v of the same partition at once, want all", got)
 		}
 		if err := table.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if delivered != 4 || time.Since(began) != 3*time.Hour {
-			t.Errorf("got %d deliveries in %v, want 4 in 3h", delivered, time.Since(began))
+		// Its first delivery may have been in company, which doesn't count.
+		if delivered < 4 || delivered > 5 || time.Since(began) != 3*time.Hour {
+			t.Errorf("got %d deliveries in %v, want 4 or 5 in 3h", delivered, time.Since(began))
 		}
 		if len(lost) != 1 || lost[0].Key != poison || lost[0].New["n"] != int64(0) {
 			t.Errorf("got %v given up, want the first change of the poison key", lost)
@@ -182,7 +180,7 @@ func TestAPartialFailureRepeatsOnlyTheFailedAndWhatFollowsIt(t *testing.T) {
 			var failed []string
 			for _, c := range batch {
 				r.note(c)
-				if c.Key == a && c.New["n"] == int64(1) && len(r.numbers(a)) < 4 {
+				if c.Key == a && c.New["n"] == int64(1) && calls == 2 {
 					failed = append(failed, c.Sequence)
 				}
 			}
@@ -194,6 +192,7 @@ func TestAPartialFailureRepeatsOnlyTheFailedAndWhatFollowsIt(t *testing.T) {
 		for n := range 3 {
 			put(t, table, a, store.Item{"n": int64(n)})
 			put(t, table, b, store.Item{"n": int64(n)})
+			synctest.Wait()
 		}
 		close(hold)
 		if err := table.Drain(t.Context()); err != nil {

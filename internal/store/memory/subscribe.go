@@ -119,21 +119,27 @@ func (s *subscription) call(batch []store.Change) (err error) {
 
 // failed says which changes of a batch an error is about. A BatchError that names
 // none of them, or an unknown one, is about all: better twice than never.
-func failed(batch []store.Change, err error) map[string]bool {
-	all := make(map[string]bool, len(batch))
+func failed(batch []store.Change, err error) verdict {
+	all := verdict{changes: make(map[string]bool, len(batch)), suspects: len(batch) > 1}
 	for _, c := range batch {
-		all[c.Sequence] = true
+		all.changes[c.Sequence] = true
 	}
 	partial, ok := errors.AsType[*store.BatchError](err)
 	if !ok || len(partial.Failed) == 0 {
 		return all
 	}
-	named := make(map[string]bool, len(partial.Failed))
+	named := verdict{changes: make(map[string]bool, len(partial.Failed))}
 	for _, sequence := range partial.Failed {
-		if !all[sequence] {
+		if !all.changes[sequence] {
 			return all
 		}
-		named[sequence] = true
+		named.changes[sequence] = true
 	}
 	return named
+}
+
+// verdict is what a handler's error says about a batch.
+type verdict struct {
+	changes  map[string]bool // those that failed, by sequence
+	suspects bool            // any one of them may have failed the others
 }

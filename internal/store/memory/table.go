@@ -21,7 +21,8 @@ type Options struct {
 	BatchSize int
 	// Workers is the most batches of one subscription at a time; 0 means 16.
 	Workers int
-	// Attempts is how often a change is delivered before it is given up; 0 means 6.
+	// Attempts is how often a change may fail, by name or alone in its batch, before
+	// it is given up; 0 means 6.
 	Attempts int
 	// Pause returns how long a change rests after its attempt-th failure (from 1);
 	// nil means a full jitter below 50 ms that doubles up to 5 s.
