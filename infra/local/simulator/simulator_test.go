@@ -238,7 +238,9 @@ func wantStatus(t *testing.T, what string, got answer, want int) {
 func wantCode(t *testing.T, what string, got answer, status int, code string) {
 	t.Helper()
 	wantStatus(t, what, got, status)
-	body := decode[struct{ Error struct{ Code, Message string } }](t, got.body)
+	body := decode[struct {
+		Error struct{ Code, Message string }
+	}](t, got.body)
 	if body.Error.Code != code || body.Error.Message == "" {
 		t.Errorf("%s: got code %q with message %q, want %q with a message", what, body.Error.Code, body.Error.Message, code)
 	}
