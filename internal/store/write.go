@@ -14,7 +14,7 @@ var ErrInvalid = errors.New("store: invalid request")
 const (
 	maxPKBytes          = 2048    // partition key, of the table and of IndexDue
 	maxSKBytes          = 1024    // sort key
-	maxDepth            = 32      // lists and maps within each other
+	maxDepth            = 31      // lists and maps within each other; what they hold is the 32nd level
 	maxTransactionBytes = 4 << 20 // items of one transaction together
 	maxLimit            = 1000    // ours: a page is at most 1 MB there anyway
 )

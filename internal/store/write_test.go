@@ -45,7 +45,7 @@ func TestAMalformedWriteIsRefused(t *testing.T) {
 		"wrong type in a list":         put(store.Item{"a": []any{"x", 1}}),
 		"wrong type in a map":          put(store.Item{"a": map[string]any{"b": nil}}),
 		"empty map key":                put(store.Item{"a": map[string]any{"": "x"}}),
-		"too deep":                     put(store.Item{"a": nested(33)}),
+		"too deep":                     put(store.Item{"a": nested(32)}),
 		"empty attribute name":         put(store.Item{"": "x"}),
 		"attribute pk":                 put(store.Item{"pk": "x"}),
 		"attribute sk":                 put(store.Item{"sk": "x"}),
@@ -94,7 +94,7 @@ func TestAWellFormedWriteIsAccepted(t *testing.T) {
 	cases := map[string]store.Write{
 		"no attributes": put(nil),
 		"all types":     put(store.Item{"s": "", "n": int64(math.MinInt64), "b": false, "l": []any{}, "m": map[string]any{"é": "😀"}}),
-		"deep":          put(store.Item{"a": nested(32)}),
+		"deep":          put(store.Item{"a": nested(31)}),
 		"index":         put(store.Item{store.AttrDueShard: "0", store.AttrDueAt: int64(0), store.AttrExpiresAt: int64(1)}),
 		"longest key":   {Kind: store.Put, Key: store.Key{PK: strings.Repeat("x", 2048), SK: strings.Repeat("x", 1024)}},
 		"given writer":  put(store.Item{store.AttrWriter: "somebody before"}),
