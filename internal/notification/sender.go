@@ -1,0 +1,46 @@
+package notification
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/kessai/kessai/internal/customer"
+)
+
+// Sender delivers a notification to its buyer. It may be called again with the
+// same ID, also at the same moment, after a success whose news was lost; one that
+// can, drops the repeat. Any error is tried again later.
+type Sender interface {
+	Deliver(ctx context.Context, n Notification) error
+}
+
+// StoredOnly is the Sender of a shop that reads its notifications from the API:
+// the stored row is all there is.
+type StoredOnly struct{}
+
+// Deliver does nothing.
+func (StoredOnly) Deliver(context.Context, Notification) error { return nil }
+
+// Logged is a Sender that writes a line for each notification, without the address.
+type Logged struct{ Log *slog.Logger }
+
+// Deliver writes the line.
+func (l Logged) Deliver(ctx context.Context, n Notification) error {
+	l.Log.InfoContext(ctx, "notification delivered", "notification_id", n.ID, "kind", string(n.Kind),
+		"merchant_id", n.MerchantID, "checkout_id", n.CheckoutID, "order_id", n.OrderID)
+	return nil
+}
+
+// deliveryError is a Sender's error without the address, which mail servers like
+// to quote: its text ends up in logs and in an execution's history.
+type deliveryError struct {
+	err error
+	to  customer.Email
+}
+
+func (e *deliveryError) Error() string {
+	return "deliver: " + strings.ReplaceAll(e.err.Error(), e.to.Reveal(), e.to.String())
+}
+
+func (e *deliveryError) Unwrap() error { return e.err }
