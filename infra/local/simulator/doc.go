@@ -64,7 +64,8 @@
 // The tokens without an answer, and the one that answers 500, do the same on
 // every call with the same key, also while the first still hangs; a look-up
 // tells the truth. A call without an answer is held until the client goes away,
-// at most SilenceLimit, and its connection is then cut. "Once" counts by key
+// at most SilenceLimit, and its connection is then cut; a reset leaves it
+// hanging, since clients may send again what was cut off. "Once" counts by key
 // and by reference. tok_webhook_first waits for a 2xx at most FirstLimit.
 // tok_webhook_reversed holds an authorized event back until the charge's next
 // event has been sent, at most ReversalWindow. tok_late_captured stays pending

@@ -16,26 +16,49 @@ import (
 // patience bounds what a test over a real connection waits for.
 const patience = 10 * time.Second
 
-// overNetwork is a simulator on a real socket, and the events its merchant got.
-func overNetwork(t *testing.T) (address string, server *simulator.Server, events <-chan string) {
+// network is a simulator on a real socket.
+type network struct {
+	*simulator.Server
+	address string
+	events  chan string   // what its merchant got
+	ended   chan struct{} // one for each call that is over
+}
+
+func overNetwork(t *testing.T) *network {
 	t.Helper()
-	received := make(chan string, 10)
+	n := &network{events: make(chan string, 10), ended: make(chan struct{}, 10)}
 	shop := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		received <- string(body)
+		n.events <- string(body)
 	}))
 	t.Cleanup(shop.Close)
 	listener := httptest.NewUnstartedServer(nil)
-	address = "http://" + listener.Listener.Addr().String()
-	server, err := simulator.New(simulator.Config{WebhookURL: shop.URL, PublicURL: address, Secret: secret})
+	n.address = "http://" + listener.Listener.Addr().String()
+	server, err := simulator.New(simulator.Config{WebhookURL: shop.URL, PublicURL: n.address, Secret: secret})
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener.Config.Handler = server
+	n.Server = server
+	listener.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() { n.ended <- struct{}{} }()
+		server.ServeHTTP(w, r)
+	})
 	listener.Start()
 	t.Cleanup(listener.Close)
 	t.Cleanup(server.Close)
-	return address, server, received
+	return n
+}
+
+// await is the next of a channel, or the end of the test.
+func await[T any](t *testing.T, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case value := <-from:
+		return value
+	case <-time.NewTimer(patience).C:
+		t.Fatalf("no %s in %s", what, patience)
+		panic("not reached")
+	}
 }
 
 func post(ctx context.Context, address, body string) (*http.Response, error) {
@@ -46,8 +69,8 @@ func post(ctx context.Context, address, body string) (*http.Response, error) {
 }
 
 func TestAnswerAndWebhookOverTheNetwork(t *testing.T) {
-	address, _, events := overNetwork(t)
-	response, err := post(t.Context(), address+"/charges", chargeBody("tok_captured", "automatic"))
+	n := overNetwork(t)
+	response, err := post(t.Context(), n.address+"/charges", chargeBody("tok_captured", "automatic"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,47 +79,43 @@ func TestAnswerAndWebhookOverTheNetwork(t *testing.T) {
 	if err != nil || response.StatusCode != http.StatusCreated || response.ContentLength != int64(len(body)) {
 		t.Fatalf("got %d with %d bytes, %v; want 201, whole", response.StatusCode, response.ContentLength, err)
 	}
-	select {
-	case event := <-events:
-		if !strings.Contains(event, string(body)) {
-			t.Errorf("got %s, want the charge that was answered", event)
-		}
-	case <-time.NewTimer(patience).C:
-		t.Error("no webhook came")
+	if event := await(t, "webhook", n.events); !strings.Contains(event, string(body)) {
+		t.Errorf("got %s, want the charge that was answered", event)
 	}
 }
 
 func TestClientThatGoesAwayFreesTheCall(t *testing.T) {
-	address, _, events := overNetwork(t)
+	n := overNetwork(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		response, err := post(ctx, address+"/charges", chargeBody("tok_timeout_captured", "automatic"))
+		response, err := post(ctx, n.address+"/charges", chargeBody("tok_timeout_captured", "automatic"))
 		if err == nil {
 			_ = response.Body.Close()
 		}
 		done <- err
 	}()
-	<-events // the charge was made and the call hangs
+	await(t, "webhook", n.events) // the charge was made and the call hangs
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want no answer", err)
 	}
+	await(t, "end of the call", n.ended)
 }
 
 func TestCloseCutsHangingCallsOff(t *testing.T) {
-	address, server, events := overNetwork(t)
+	n := overNetwork(t)
 	done := make(chan error, 1)
 	go func() {
-		response, err := post(t.Context(), address+"/charges", chargeBody("tok_timeout_captured", "automatic"))
+		response, err := post(t.Context(), n.address+"/charges", chargeBody("tok_timeout_captured", "automatic"))
 		if err == nil {
 			_ = response.Body.Close()
 		}
 		done <- err
 	}()
-	<-events
-	server.Close()
-	if err := <-done; err == nil {
+	await(t, "webhook", n.events)
+	n.Close()
+	if err := await(t, "end of the call", done); err == nil {
 		t.Error("the call was answered, want a cut connection")
 	}
 }

@@ -1,12 +1,14 @@
 package simulator_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -192,20 +194,17 @@ func TestOneFailingDeliveryHoldsUpNoOtherCharge(t *testing.T) {
 
 // slowWriter is a client that takes its time to receive the answer.
 type slowWriter struct {
-	http.ResponseWriter
+	discard
 	received chan struct{}
 }
 
-func (w *slowWriter) Write(b []byte) (int, error) {
-	<-w.received
-	return w.ResponseWriter.Write(b)
-}
+func (w *slowWriter) Flush() { <-w.received }
 
 func TestWebhookComesAfterTheAnswer(t *testing.T) {
 	for token, waits := range map[string]bool{"tok_captured": true, "tok_error_captured": true, "tok_webhook_first": false} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPSP(t)
-			w := &slowWriter{&discard{header: http.Header{}}, make(chan struct{})}
+			w := &slowWriter{discard{header: http.Header{}}, make(chan struct{})}
 			go p.ServeHTTP(w, newRequest(t.Context(), "/charges", chargeBody(token, "automatic")))
 			advance(time.Minute)
 			if got := len(p.deliveries()); (got == 0) != waits {
@@ -216,6 +215,36 @@ func TestWebhookComesAfterTheAnswer(t *testing.T) {
 			wantKinds(t, p, "charge.captured")
 		})
 	}
+}
+
+func TestFailuresAreLoggedWithoutSecrets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		m := &merchant{answer: func(context.Context, delivery) (int, error) { return 503, nil }}
+		server, err := simulator.New(simulator.Config{
+			WebhookURL: webhookURL, PublicURL: publicURL, Secret: secret, HTTPClient: &http.Client{Transport: m},
+			Logger: slog.New(slog.NewJSONHandler(&log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &psp{Server: server, merchant: m, t: t}
+		c := p.mustCreate("tok_requires_action", "automatic")
+		advance(time.Hour)
+		server.Close()
+		text := log.String()
+		if got := strings.Count(text, `"webhook not acknowledged"`); got != 12 {
+			t.Errorf("got %d lines about attempts, want 12", got)
+		}
+		if !strings.Contains(text, `"msg":"webhook given up","event_id":"`+p.deliveries()[0].id+`","payment_id":"pay_1"`) {
+			t.Errorf("got %s, want a line that the webhook was given up", text)
+		}
+		for _, hidden := range []string{"/redirect/", c.ID, secret, "v1,"} {
+			if strings.Contains(text, hidden) {
+				t.Errorf("the log holds %s", hidden)
+			}
+		}
+	})
 }
 
 func TestSilentChargesStaySilent(t *testing.T) {
