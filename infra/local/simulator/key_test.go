@@ -114,6 +114,7 @@ func TestInvalidRequestsLeaveTheKeyFree(t *testing.T) {
 		c := p.mustCreate("tok_captured", "manual")
 		path := "/charges/" + c.ID + "/capture"
 		wantCode(t, "amount 0", p.call("POST", path, "k", `{"amount":0}`), 400, "parameter_invalid")
+		wantCode(t, "no object", p.call("POST", path, "k", `null`), 400, "body_invalid")
 		wantStatus(t, "then", p.call("POST", path, "k", `{"amount":1}`), 200)
 	})
 }

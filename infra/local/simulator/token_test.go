@@ -290,6 +290,21 @@ func TestWebhookFirstDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
+func TestWebhookFirstIsNotWaitedForWithoutAClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPSP(t)
+		p.answer = func(context.Context, delivery) (int, error) { return 503, nil }
+		began := time.Now()
+		first := p.create("tok_webhook_first", "automatic")
+		if got := time.Since(began); got != 100*time.Millisecond {
+			t.Errorf("waited %s, want until the client went away", got)
+		}
+		if again := p.create("tok_webhook_first", "automatic"); again.status != 201 || again.body != first.body {
+			t.Errorf("same key: got %d %s, want the stored answer", again.status, again.body)
+		}
+	})
+}
+
 func TestWebhookTwiceIsThreeTimesForEveryEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPSP(t)
