@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"gopkg.in/yaml.v3"
+)
+
+// What the emulator leaves out of a deploy is made up for here and in package stream, all of it:
+//
+//   - Stream mappings: package stream.
+//   - Time to live: its CloudFormation drops TimeToLiveSpecification. enableExpiry sets it by the API.
+//   - Schedules: its scheduler looks once in ten seconds, and knows minutes as the real one does. sweepEvery calls the
+//     function itself when a run asks for anything but whole minutes.
+//
+// What remains, and is not hidden: StartExecution with the name of a running execution is always refused where AWS
+// accepts the same input again; the whole state machine's TimeoutSeconds is not enforced; throttling, reserved
+// capacity of tables, point-in-time recovery and deletion protection of the API and tables are recorded and do nothing.
+
+// enableExpiry turns the template's time to live on.
+func enableExpiry(ctx context.Context, s settings, deployed stack) error {
+	source, err := os.ReadFile(templateFile)
+	if err != nil {
+		return fmt.Errorf("template: %w", err)
+	}
+	var document struct {
+		Resources map[string]struct {
+			Type       string    `yaml:"Type"`
+			Properties yaml.Node `yaml:"Properties"`
+		} `yaml:"Resources"`
+	}
+	if err := yaml.Unmarshal(source, &document); err != nil {
+		return fmt.Errorf("template: %w", err)
+	}
+	client := dynamodb.New(dynamodb.Options{Region: region, BaseEndpoint: aws.String(s.awsURL()), Credentials: aws.CredentialsProviderFunc(credentials)})
+	for name, resource := range document.Resources {
+		specification := child(&resource.Properties, "TimeToLiveSpecification")
+		if resource.Type != "AWS::DynamoDB::Table" || specification == nil {
+			continue
+		}
+		_, err := client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+			TableName: aws.String(deployed.resources[name]),
+			TimeToLiveSpecification: &types.TimeToLiveSpecification{
+				AttributeName: aws.String(child(specification, "AttributeName").Value), Enabled: aws.Bool(true)},
+		})
+		if err != nil {
+			return fmt.Errorf("time to live of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// wholeMinutes says whether the template's schedule can be trusted with the length.
+func wholeMinutes(every time.Duration) bool { return every%time.Minute == 0 }
+
+// sweepEvery calls the sweep on a schedule of its own until ctx ends. A sweep that outlasts its interval is followed
+// by the next one at once, never joined by it.
+func sweepEvery(ctx context.Context, every time.Duration, c carrier) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	event := []byte(`{"version":"0","detail-type":"Scheduled Event","source":"aws.scheduler","detail":"{}","resources":[]}`)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		_, failure, err := c.Invoke(ctx, stackName+"-reconcile", event)
+		if ctx.Err() == nil && (err != nil || failure != "") {
+			slog.WarnContext(ctx, "sweep failed", "failure", failure, "error", err)
+		}
+	}
+}
