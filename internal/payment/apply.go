@@ -115,6 +115,9 @@ func (p *Payment) intend(e Event) (EventType, bool, error) {
 			return EventVoided, true, nil
 		}
 	case EventVoidSent:
+		if e.PSPReference != "" {
+			p.PSPReference = e.PSPReference
+		}
 		p.Void = p.Void.again(string(p.ID)+"-cancel-", e.At)
 	}
 	return e.Type, true, nil

@@ -83,12 +83,14 @@ func (p Payment) Look(pol Policy) time.Time {
 
 func (p Payment) lookOpen(pol Policy) time.Time {
 	switch {
-	case p.Create.State == OperationSent && p.CancelCause != "":
-		return pol.arrival(p.Create.LastSentAt)
+	case p.Create.open() && p.CancelCause != "":
+		return p.Create.settled(pol, p.UpdatedAt)
 	case p.Create.open():
 		return p.untilExpiry(p.Create.look(pol, p.UpdatedAt))
 	case p.Void.open():
 		return p.Void.look(pol, p.UpdatedAt)
+	case p.CancelCause != "" && p.Capture.open():
+		return p.Capture.settled(pol, p.UpdatedAt)
 	case p.CancelCause != "":
 		return p.UpdatedAt
 	case p.Capture.open():
@@ -105,6 +107,14 @@ func (p Payment) untilExpiry(at time.Time) time.Time {
 		return p.ExpiresAt
 	}
 	return at
+}
+
+// settled is when nothing of an open operation can be on its way any more.
+func (o Operation) settled(pol Policy, changed time.Time) time.Time {
+	if o.State == OperationNotRun {
+		return changed
+	}
+	return pol.arrival(o.LastSentAt)
 }
 
 // look is when an open operation is due: the longer the more often it was sent.

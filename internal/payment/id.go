@@ -25,6 +25,10 @@ var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPaddi
 // payment. It is derived, so that whoever finds the money asks for the same refund.
 func LateRefundID(id ID) RefundID { return derivedRefundID("late_capture", string(id)) }
 
+// CompensationRefundID is the id of the one refund with which a checkout gives a
+// captured payment back.
+func CompensationRefundID(id ID) RefundID { return derivedRefundID("compensation", string(id)) }
+
 // OutsideRefundID is the id given here to a refund made at the PSP directly.
 func OutsideRefundID(psp, reference string) RefundID {
 	return derivedRefundID("outside", psp, reference)
@@ -35,4 +39,24 @@ func derivedRefundID(parts ...string) RefundID {
 	// 16 bytes are 26 characters, like a ULID; the first is kept below 8 as a ULID's is.
 	sum[0] &= 0x1f
 	return RefundID(RefundIDPrefix + crockford.EncodeToString(sum[:16]))
+}
+
+// ulidLength is the length of a ULID in characters.
+const ulidLength = 26
+
+// WellFormed reports whether id can be a payment's at all. One that cannot is
+// not worth a read.
+func (id ID) WellFormed() bool { return wellFormed(string(id), IDPrefix) }
+
+func wellFormed(id, prefix string) bool {
+	body, ok := strings.CutPrefix(id, prefix)
+	if !ok || len(body) != ulidLength {
+		return false
+	}
+	for i := range len(body) {
+		if !strings.ContainsRune("0123456789ABCDEFGHJKMNPQRSTVWXYZ", rune(body[i])) {
+			return false
+		}
+	}
+	return true
 }

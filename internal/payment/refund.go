@@ -74,6 +74,27 @@ func (p Payment) CheckRefund(amount int64) error {
 	return nil
 }
 
+// Sendable reports whether the refund may be sent again at now: its key is young enough.
+func (r Refund) Sendable(now time.Time, pol Policy) bool { return pol.sendable(r.Operation, now) }
+
+// CheckCapture says whether a capture of amount (0 for the whole) may be asked
+// for now: nil, ErrAmountTooLarge or a *TransitionError.
+func (p Payment) CheckCapture(amount int64) error {
+	_, verdict := Next(p.Status, EventCaptureRequested)
+	if verdict == Illegal || p.CancelCause != "" || p.Capture.open() || p.CaptureMethod != CaptureManual {
+		return &TransitionError{From: p.Status, Event: EventCaptureRequested}
+	}
+	if amount < 0 || amount > p.Amount.Minor {
+		return ErrAmountTooLarge
+	}
+	return nil
+}
+
+// CaptureSendable reports whether an open capture may be sent again at now.
+func (p Payment) CaptureSendable(now time.Time, pol Policy) bool {
+	return p.CancelCause == "" && p.Capture.open() && pol.sendable(p.Capture, now)
+}
+
 // DisputeStatus is where a dispute stands. Its rank only rises.
 type DisputeStatus string
 

@@ -19,9 +19,9 @@ type RowData struct {
 	Currency       string  `json:"currency"`
 	AmountCaptured int64   `json:"amount_captured"`
 	AmountRefunded int64   `json:"amount_refunded"`
-	Reference      *string `json:"reference"`
+	Reference      *string `json:"reference,omitempty"`
 	PSP            string  `json:"psp"`
-	PSPReference   *string `json:"psp_reference"`
+	PSPReference   *string `json:"psp_reference,omitempty"`
 	InDoubt        bool    `json:"in_doubt"`
 	Disputed       bool    `json:"disputed"`
 

@@ -27,7 +27,9 @@ type Step struct {
 // Seen is what a look-up has just shown, after its facts were recorded.
 type Seen struct {
 	Found bool
-	Live  bool // the PSP holds the charge in a state that can still become money
+	// Reference is the PSP's id of the charge.
+	Reference string
+	Live      bool // the PSP holds the charge in a state that can still become money
 	// Refunds are the ids of our refunds that the PSP knows.
 	Refunds map[RefundID]bool
 }
@@ -57,7 +59,8 @@ func (p Payment) Next(now time.Time) Step {
 // voidOwed reports whether a void can go out without asking first: the PSP has
 // told us of the charge, somebody wants its end, and no void was tried yet.
 func (p Payment) voidOwed() bool {
-	return p.Status.Open() && p.CancelCause != "" && p.Create.State == OperationAnswered && p.Void.State == OperationNone
+	return p.Status.Open() && p.CancelCause != "" && p.Create.State == OperationAnswered &&
+		p.Void.State == OperationNone && !p.Capture.open()
 }
 
 // NextAfterLookUp is what to do about p at now once the PSP was asked and its
@@ -138,17 +141,28 @@ func (p Payment) nextMissing(now time.Time, pol Policy) Step {
 	return Step{Kind: StepSend}
 }
 
-// nextHeld: funds are held at the PSP.
+// nextHeld: funds are held at the PSP. A capture that may still arrive is waited
+// for; after a cancel was requested none is sent again.
 func (p Payment) nextHeld(now time.Time, pol Policy, seen Seen) Step {
+	capture := p.Capture
+	arriving := capture.open() && capture.State != OperationNotRun && !now.After(pol.arrival(capture.LastSentAt))
 	switch {
 	case !seen.Found:
 		return Step{Kind: StepPerson}
-	case p.Capture.open() && !pol.sendable(p.Capture, now):
-		return Step{Kind: StepPerson}
-	case p.Capture.State == OperationNotRun, p.Capture.open() && now.After(pol.arrival(p.Capture.LastSentAt)):
-		return Step{Kind: StepCapture}
-	case p.CancelCause != "" && !p.Capture.open():
+	case arriving:
+		return Step{}
+	case p.CancelCause != "":
 		return Step{Kind: StepVoid}
+	case !capture.open():
+		return Step{}
+	case !pol.sendable(capture, now):
+		return Step{Kind: StepPerson}
 	}
-	return Step{}
+	return Step{Kind: StepCapture}
+}
+
+// Sendable reports whether the charge may be sent at now, for the first time or
+// again: no cancel, before the deadline, and its key young enough.
+func (p Payment) Sendable(now time.Time, pol Policy) bool {
+	return p.CancelCause == "" && now.Before(p.ExpiresAt) && pol.sendable(p.Create, now)
 }

@@ -1,0 +1,191 @@
+package charge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kessai/kessai/internal/journal"
+	"github.com/kessai/kessai/internal/payment"
+	"github.com/kessai/kessai/internal/psp"
+)
+
+// Every function here follows a committed intent: it calls the PSP once and
+// records what came of it. Requests are built from the stored payment only.
+
+// call bounds one call to a PSP.
+func (s *Service) call(ctx context.Context, p payment.Payment) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.Policy(p.PSP).PSPTimeout)
+}
+
+// sendCharge sends the charge of p and records the answer.
+func (s *Service) sendCharge(ctx context.Context, p payment.Payment, source journal.Source) (payment.Payment, error) {
+	callCtx, cancel := s.call(ctx, p)
+	defer cancel()
+	c, err := s.Providers[p.PSP].Create(callCtx, psp.CreateRequest{
+		Key: p.Create.Key, PaymentID: string(p.ID), Amount: p.Amount, PaymentMethod: p.PaymentMethod,
+		ManualCapture: p.CaptureMethod == payment.CaptureManual, ReturnURL: p.ReturnURL, Metadata: p.Metadata,
+	})
+	if err == nil {
+		return s.learn(ctx, p, source, c)
+	}
+	miss := s.missed(err, payment.OperationCreate, p.Create)
+	// A refusal is final only for the first sending: a later one may be refused
+	// for reasons of its own while the first has run.
+	if psp.OutcomeOf(err) == psp.OutcomeRejected && p.Create.Sends == 1 {
+		miss = payment.Event{Type: payment.EventDeclined, Amount: p.Amount,
+			Failure: &payment.Failure{Code: payment.FailureRejected, DeclineCode: codeOf(err)}}
+	}
+	return s.record(ctx, p, source, miss)
+}
+
+// sendCapture sends the capture of p and records the answer. A refusal is
+// recorded and returned as ErrCaptureRefused.
+func (s *Service) sendCapture(ctx context.Context, p payment.Payment, source journal.Source) (payment.Payment, error) {
+	callCtx, cancel := s.call(ctx, p)
+	defer cancel()
+	amount := p.Amount
+	amount.Minor = p.Capture.Amount
+	c, err := s.Providers[p.PSP].Capture(callCtx, psp.CaptureRequest{Key: p.Capture.Key, Reference: p.PSPReference, Amount: amount})
+	if err == nil {
+		return s.learn(ctx, p, source, c)
+	}
+	miss := s.missed(err, payment.OperationCapture, p.Capture)
+	refused := psp.OutcomeOf(err) == psp.OutcomeRejected && p.Capture.Sends == 1
+	if refused {
+		miss.Type = payment.EventCaptureRefused
+	}
+	next, err := s.record(ctx, p, source, miss)
+	if err == nil && refused && next.Status == payment.StatusAuthorized {
+		err = ErrCaptureRefused
+	}
+	return next, err
+}
+
+// sendVoid voids the charge of p and records the answer.
+func (s *Service) sendVoid(ctx context.Context, p payment.Payment, source journal.Source) (payment.Payment, error) {
+	callCtx, cancel := s.call(ctx, p)
+	defer cancel()
+	c, err := s.Providers[p.PSP].Cancel(callCtx, psp.CancelRequest{Key: p.Void.Key, Reference: p.PSPReference})
+	if err == nil {
+		return s.learn(ctx, p, source, c)
+	}
+	miss := s.missed(err, payment.OperationVoid, p.Void)
+	if psp.OutcomeOf(err) == psp.OutcomeRejected {
+		miss.Type = payment.EventVoidRefused // captured meanwhile, perhaps: a look-up tells
+	}
+	return s.record(ctx, p, source, miss)
+}
+
+// sendRefund sends one refund of p and records the answer.
+func (s *Service) sendRefund(ctx context.Context, p payment.Payment, id payment.RefundID, source journal.Source) (payment.Payment, error) {
+	r, ok := p.Refund(id)
+	if !ok {
+		return p, errors.New("charge: no such refund")
+	}
+	callCtx, cancel := s.call(ctx, p)
+	defer cancel()
+	amount := p.Amount
+	amount.Minor = r.Amount
+	answer, err := s.Providers[p.PSP].Refund(callCtx, psp.RefundRequest{
+		Key: r.Operation.Key, Reference: p.PSPReference, RefundID: string(r.ID), Amount: amount,
+	})
+	about := payment.RefundEvent{ID: r.ID, Amount: r.Amount, Sends: r.Operation.Sends}
+	switch {
+	case err == nil && answer.RefundID != "" && answer.RefundID != string(r.ID):
+		return s.record(ctx, p, source, payment.Event{Type: payment.EventRefundUnanswered, Refund: about})
+	case err == nil:
+		answer.RefundID = string(r.ID)
+		fact := refundFact(psp.Charge{Reference: p.PSPReference}, answer)
+		next, err := s.record(ctx, p, source, fact)
+		if _, disagrees := errors.AsType[*payment.MismatchError](err); disagrees {
+			s.Meter.Count(journal.MetricMismatch, 1)
+			return s.record(ctx, p, source, payment.Event{Type: payment.EventRefundUnanswered, Refund: about})
+		}
+		return next, err
+	case psp.OutcomeOf(err) == psp.OutcomeRejected && r.Operation.Sends == 1:
+		return s.record(ctx, p, source, payment.Event{Type: payment.EventRefundFailed, Refund: about})
+	}
+	miss := s.missed(err, "", r.Operation)
+	about.NotRun, about.RetryAt = miss.Type == payment.EventNotRun, miss.RetryAt
+	return s.record(ctx, p, source, payment.Event{Type: payment.EventRefundUnanswered, Refund: about})
+}
+
+// missed is what a call without an answer amounts to. Unknown is never failed.
+func (s *Service) missed(err error, name payment.OperationName, o payment.Operation) payment.Event {
+	e := payment.Event{Type: payment.EventUnanswered, Operation: name, Sends: o.Sends}
+	switch psp.OutcomeOf(err) {
+	case psp.OutcomeNotSent, psp.OutcomeThrottled:
+		e.Type, e.RetryAt = payment.EventNotRun, s.Now().Add(retryAfter(err))
+		return e
+	case psp.OutcomeKeyReused:
+		s.Meter.Count(MetricKeyReused, 1)
+	case psp.OutcomeUnknown, psp.OutcomeInProgress, psp.OutcomeRejected:
+	}
+	s.Meter.Count(MetricInDoubt, 1)
+	return e
+}
+
+// minRetryAfter is the pause after a call that did not run when the PSP named none.
+const minRetryAfter = time.Second
+
+func retryAfter(err error) time.Duration {
+	if e, ok := errors.AsType[*psp.Error](err); ok && e.RetryAfter > minRetryAfter {
+		return e.RetryAfter
+	}
+	return minRetryAfter
+}
+
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*psp.Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// learn records what an answer says of the charge. An answer with other money
+// leaves the payment in doubt: it is believed neither as success nor as failure.
+func (s *Service) learn(ctx context.Context, p payment.Payment, source journal.Source, c psp.Charge) (payment.Payment, error) {
+	if c.PaymentID != "" && c.PaymentID != string(p.ID) {
+		return s.record(ctx, p, source, payment.Event{Type: payment.EventMismatched})
+	}
+	facts := Facts(c)
+	next, err := s.record(ctx, p, source, facts[0])
+	if _, disagrees := errors.AsType[*payment.MismatchError](err); disagrees {
+		return s.record(ctx, p, source, payment.Event{Type: payment.EventMismatched})
+	}
+	if err != nil {
+		return next, err
+	}
+	for _, fact := range facts[1:] {
+		after, err := s.record(ctx, next, source, fact)
+		switch {
+		case err == nil:
+			next = after
+		case refusedByDomain(err):
+			// A refund that waits for our own one's answer; the next look tells.
+			s.Log.InfoContext(ctx, "refund not recorded yet", "payment_id", string(p.ID), "reason", err.Error())
+		default:
+			return next, err
+		}
+	}
+	return next, nil
+}
+
+func refusedByDomain(err error) bool {
+	if _, ok := errors.AsType[*payment.TransitionError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*payment.MismatchError](err)
+	return ok
+}
+
+// recordTimeout bounds the recording of an answer when the caller has given up:
+// what was heard is written down all the same.
+const recordTimeout = 5 * time.Second
+
+func (s *Service) record(ctx context.Context, p payment.Payment, source journal.Source, fact payment.Event) (payment.Payment, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	return s.Journal.RecordOn(ctx, p, source, fact)
+}

@@ -1,0 +1,237 @@
+package payments
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kessai/kessai/internal/idempotency"
+	"github.com/kessai/kessai/internal/journal"
+	"github.com/kessai/kessai/internal/payment"
+	"github.com/kessai/kessai/internal/store"
+	"github.com/kessai/kessai/internal/webhook"
+)
+
+// attrWake counts what asks for applying an inbox item anew.
+const attrWake = "wake"
+
+// inboxForget is how long a finished item is kept: longer than any PSP sends again.
+const inboxForget = 90 * 24 * time.Hour
+
+// Receive puts an item if it is absent, in one trip. One that is there and still
+// received is woken, best effort: the sweep would come to it all the same.
+func (t *Table) Receive(ctx context.Context, it webhook.Item) (fresh bool, err error) {
+	key := inboxKey(it.PSP, it.EventID)
+	f := fields{}
+	f.str("psp", it.PSP)
+	f.str("event_id", it.EventID)
+	f.str("type", it.Type)
+	if utf8.Valid(it.Body) {
+		f.str("body", string(it.Body))
+	} else {
+		f.str("body_base64", base64.StdEncoding.EncodeToString(it.Body))
+	}
+	f.str(attrStatus, string(it.Status))
+	f.time("received_at", it.ReceivedAt)
+	f.time("wait_until", it.WaitUntil)
+	f.due(queueDue, key, it.DueAt)
+	err = t.table.Write(ctx, store.Write{Kind: store.Put, Key: key, Item: store.Item(f), If: store.Absent()})
+	refused, seen := errors.AsType[*store.ConditionError](err)
+	if !seen {
+		return err == nil, err
+	}
+	old, _ := refused.At(0)
+	if reader(old).str(attrStatus) != string(webhook.StatusReceived) {
+		return false, nil
+	}
+	return false, ignoreCondition(t.table.Write(ctx, store.Write{
+		Kind: store.Update, Key: key, Add: map[string]int64{attrWake: 1}, If: stillReceived,
+	}))
+}
+
+// stillReceived: a finished item is never changed by a worker that is late.
+var stillReceived = store.Equal(attrStatus, string(webhook.StatusReceived))
+
+// Item reads an inbox item consistently, or returns webhook.ErrNotFound.
+func (t *Table) Item(ctx context.Context, psp, eventID string) (webhook.Item, error) {
+	item, err := t.table.Get(ctx, inboxKey(psp, eventID))
+	if errors.Is(err, store.ErrNotFound) {
+		return webhook.Item{}, webhook.ErrNotFound
+	}
+	if err != nil {
+		return webhook.Item{}, err
+	}
+	return decodeInbox(item)
+}
+
+func decodeInbox(item store.Item) (webhook.Item, error) {
+	r := reader(item)
+	it := webhook.Item{
+		PSP: r.str("psp"), EventID: r.str("event_id"), Type: r.str("type"), Body: []byte(r.str("body")),
+		Status: webhook.Status(r.str(attrStatus)), PaymentID: payment.ID(r.str(attrPaymentID)), Reason: r.str("reason"),
+		ReceivedAt: r.time("received_at"), WaitUntil: r.time("wait_until"), Attempts: int(r.num("attempts")), Wake: r.num(attrWake),
+	}
+	if strings.HasPrefix(r.str(store.AttrDueShard), queueDue+"#") {
+		it.DueAt = r.time(store.AttrDueAt)
+	}
+	if encoded := r.str("body_base64"); encoded != "" {
+		body, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			return webhook.Item{}, fmt.Errorf("decode body of %s: %w", it.ID(), err)
+		}
+		it.Body = body
+	}
+	return it, nil
+}
+
+// Save writes what became of an item that is still received. A finished one
+// moves to its status' list, and may be forgotten once it is no longer needed.
+func (t *Table) Save(ctx context.Context, it webhook.Item) error {
+	key := inboxKey(it.PSP, it.EventID)
+	f := fields{"attempts": int64(it.Attempts)}
+	f.str(attrStatus, string(it.Status))
+	f.str(attrPaymentID, string(it.PaymentID))
+	f.str("reason", it.Reason)
+	switch it.Status {
+	case webhook.StatusReceived:
+		f.due(queueDue, key, it.DueAt)
+	case webhook.StatusApplied, webhook.StatusIgnored:
+		f.due(queueWebhook+string(it.Status), key, it.ReceivedAt)
+		f[store.AttrExpiresAt] = it.ReceivedAt.Add(inboxForget).Unix()
+	case webhook.StatusQuarantined: // kept until an operator has looked
+		f.due(queueWebhook+string(it.Status), key, it.ReceivedAt)
+	}
+	return ignoreCondition(t.table.Write(ctx, store.Write{Kind: store.Update, Key: key, Set: store.Item(f), If: stillReceived}))
+}
+
+// Reopen makes a quarantined or ignored item received again, for an operator's
+// replay, and writes the claim of the request in the same transaction. An item
+// in another status stays as it is; the claim is written all the same. It
+// returns a *journal.Conflict with the record that has the key already.
+func (t *Table) Reopen(ctx context.Context, it webhook.Item, claim idempotency.Claim) error {
+	key := inboxKey(it.PSP, it.EventID)
+	unchanged := store.Equal(attrStatus, string(it.Status))
+	inbox := store.Write{Kind: store.Check, Key: key, If: unchanged}
+	if it.Status == webhook.StatusQuarantined || it.Status == webhook.StatusIgnored {
+		f := fields{"attempts": int64(0)}
+		f.str(attrStatus, string(webhook.StatusReceived))
+		f.time("wait_until", it.WaitUntil)
+		f.due(queueDue, key, it.DueAt)
+		inbox = store.Write{
+			Kind: store.Update, Key: key, Set: store.Item(f), Remove: []string{"reason", store.AttrExpiresAt},
+			Add: map[string]int64{attrWake: 1}, If: unchanged,
+		}
+	}
+	return t.commit(ctx, []part{{inbox, movedOn}, claimPart(claim)})
+}
+
+// position is a place in a list that is merged from the shards of an index.
+type position struct {
+	at  int64
+	key string
+}
+
+func (p position) String() string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d|%s", p.at, p.key))
+}
+
+func parsePosition(cursor string) (position, error) {
+	if cursor == "" {
+		return position{}, nil
+	}
+	var p position
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return p, store.ErrCursor
+	}
+	at, key, ok := strings.Cut(string(raw), "|")
+	if _, err := fmt.Sscanf(at, "%d", &p.at); !ok || err != nil || p.at <= 0 {
+		return p, store.ErrCursor
+	}
+	p.key = key
+	return p, nil
+}
+
+// Webhooks lists inbox items by status, newest first. The index is a hint: each
+// item is read again, and one that has left the status is passed over.
+func (t *Table) Webhooks(ctx context.Context, status webhook.Status, cursor string, limit int) ([]webhook.Item, string, error) {
+	from, err := parsePosition(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	limit = min(limit, maxPage)
+	queue := queueWebhook + string(status)
+	if status == webhook.StatusReceived {
+		queue = queueDue
+	}
+	entries, err := t.newest(ctx, queue, from, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	next := ""
+	if len(entries) > limit {
+		entries = entries[:limit]
+		last := entries[limit-1]
+		next = position{reader(last.Item).num(store.AttrDueAt), last.Key.PK}.String()
+	}
+	items := make([]webhook.Item, 0, len(entries))
+	for _, e := range entries {
+		item, err := t.table.Get(ctx, e.Key)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, "", fmt.Errorf("list webhooks: %w", err)
+		}
+		it, err := decodeInbox(item)
+		if err != nil {
+			return nil, "", err
+		}
+		if it.Status == status {
+			items = append(items, it)
+		}
+	}
+	return items, next, nil
+}
+
+// newest merges the newest inbox entries of all shards of a queue after a
+// position: one more than limit when there are more.
+func (t *Table) newest(ctx context.Context, queue string, from position, limit int) ([]store.Entry, error) {
+	var all []store.Entry
+	for n := range Shards {
+		taken, query := 0, store.Query{PK: shard(queue, n), Index: store.IndexDue, AtMost: from.at, Descending: true, Limit: limit + 1}
+		for taken <= limit {
+			page, err := t.table.Query(ctx, query)
+			if err != nil {
+				return nil, fmt.Errorf("list webhooks: %w", err)
+			}
+			for _, e := range page.Entries {
+				at := reader(e.Item).num(store.AttrDueAt)
+				before := from.at == 0 || at < from.at || (at == from.at && e.Key.PK < from.key)
+				if e.Key.SK == skInbox && before {
+					all = append(all, e)
+					taken++
+				}
+			}
+			if query.Cursor = page.Cursor; query.Cursor == "" {
+				break
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b store.Entry) int {
+		byTime := cmp.Compare(reader(b.Item).num(store.AttrDueAt), reader(a.Item).num(store.AttrDueAt))
+		return cmp.Or(byTime, strings.Compare(b.Key.PK, a.Key.PK))
+	})
+	return all[:min(len(all), limit+1)], nil
+}
+
+var (
+	_ journal.Store = (*Table)(nil)
+	_ webhook.Inbox = (*Table)(nil)
+)

@@ -1,0 +1,75 @@
+package payments
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"github.com/kessai/kessai/internal/payment"
+	"github.com/kessai/kessai/internal/store"
+)
+
+// Sort keys and prefixes of the table.
+const (
+	skState  = "STATE"
+	skRecord = "RECORD"
+	skLive   = "LIVE"
+	skInbox  = "INBOX"
+
+	pkPayment     = "PAYMENT#"
+	pkCheckout    = "CHECKOUT#"
+	pkWebhook     = "WEBHOOK#"
+	pkIdempotency = "IDEMPOTENCY#"
+	pkReference   = "REFERENCE#"
+	skEvent       = "EVENT#"
+)
+
+func paymentKey(id payment.ID) store.Key { return store.Key{PK: pkPayment + string(id), SK: skState} }
+
+func checkoutKey(id string) store.Key { return store.Key{PK: pkCheckout + id, SK: skState} }
+
+// eventKey is the place of a journal row: ten digits keep the order of versions.
+func eventKey(pk string, version int64) store.Key {
+	return store.Key{PK: pk, SK: fmt.Sprintf("%s%010d", skEvent, version)}
+}
+
+func recordKey(merchantID, hash string) store.Key {
+	return store.Key{PK: pkIdempotency + merchantID + "#" + hash, SK: skRecord}
+}
+
+// referencePK is safe to join: a merchant's id has no "#".
+func referencePK(merchantID, reference string) string {
+	return pkReference + merchantID + "#" + reference
+}
+
+func liveKey(merchantID, reference string) store.Key {
+	return store.Key{PK: referencePK(merchantID, reference), SK: skLive}
+}
+
+func referenceKey(merchantID, reference string, id payment.ID) store.Key {
+	return store.Key{PK: referencePK(merchantID, reference), SK: pkPayment + string(id)}
+}
+
+func inboxKey(psp, eventID string) store.Key {
+	return store.Key{PK: pkWebhook + psp + "#" + eventID, SK: skInbox}
+}
+
+// Shards of IndexDue. Eight keep each below a partition's 1,000 write units a
+// second at 8,000 changes of due dates a second in all.
+const Shards = 8
+
+// Queues of IndexDue: what is due, and lists of webhooks by status for the operator.
+const (
+	queueDue     = "due"
+	queueWebhook = "webhook-"
+)
+
+func shardOf(queue string, key store.Key) string {
+	h := fnv.New32a()
+	h.Write([]byte(key.PK))
+	return shard(queue, int(h.Sum32()%Shards))
+}
+
+func shard(queue string, n int) string { return fmt.Sprintf("%s#%d", queue, n) }
+
+func idOf(key store.Key, prefix string) (string, bool) { return strings.CutPrefix(key.PK, prefix) }
