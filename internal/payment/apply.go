@@ -43,12 +43,19 @@ func (p Payment) agrees(e Event) error {
 	if !e.Type.about() {
 		return nil
 	}
+	// A charge that is known to be of other money must still be able to end: dead,
+	// it holds nothing whose amount could matter.
+	if p.Mismatched && (e.Type == EventVoided || e.Type == EventDeclined) {
+		return nil
+	}
 	switch {
 	case e.Amount.Currency != p.Amount.Currency:
 		return mismatch("currency")
 	case e.Amount.Minor != p.Amount.Minor:
 		return mismatch("amount")
 	case e.Type == EventCaptured && !p.mayCapture(e.Captured):
+		return mismatch("captured")
+	case e.Type == EventCaptured && p.AmountCaptured > 0 && e.Captured != p.AmountCaptured:
 		return mismatch("captured")
 	}
 	return nil
@@ -71,7 +78,7 @@ func (p Payment) mayCapture(captured int64) bool {
 func (p *Payment) learn(e Event, from Status) (kind EventType, changed bool, err error) {
 	switch e.Type {
 	case EventSent, EventCaptureRequested, EventCancelRequested, EventVoidSent:
-		return p.intend(e)
+		return p.intend(e, from)
 	case EventPending, EventActionRequired, EventAuthorized, EventCaptured, EventDeclined, EventVoided, EventAbsent:
 		return p.hear(e, from)
 	case EventUnanswered, EventNotRun, EventCaptureRefused, EventVoidRefused:
@@ -92,21 +99,26 @@ func (p *Payment) learn(e Event, from Status) (kind EventType, changed bool, err
 }
 
 // intend notes what is about to be asked of the PSP.
-func (p *Payment) intend(e Event) (EventType, bool, error) {
+func (p *Payment) intend(e Event, from Status) (EventType, bool, error) {
+	illegal := &TransitionError{From: from, Event: e.Type}
 	switch e.Type {
 	case EventSent:
 		// After a cancel was requested, or past the deadline, no charge leaves.
 		if p.CancelCause != "" || !e.At.Before(p.ExpiresAt) {
-			return "", false, &TransitionError{From: p.Status, Event: e.Type}
+			return "", false, illegal
 		}
 		p.Create.Key, p.Create.Attempt = string(p.ID), 1
 		p.Create = p.Create.sent(e.At)
 	case EventCaptureRequested:
-		if p.CancelCause != "" {
-			return "", false, &TransitionError{From: p.Status, Event: e.Type}
+		// What the PSP captures of its own accord is not ours to ask for.
+		if p.CancelCause != "" || p.CaptureMethod != CaptureManual {
+			return "", false, illegal
 		}
 		return e.Type, true, p.intendCapture(e)
 	case EventCancelRequested:
+		if e.Cause == "" { // it would not keep a charge from leaving
+			return "", false, illegal
+		}
 		if p.CancelCause == "" {
 			p.CancelCause = e.Cause
 		}
@@ -171,8 +183,9 @@ func (p *Payment) hear(e Event, from Status) (EventType, bool, error) {
 	case EventVoided:
 		return p.hearVoid(from)
 	case EventAbsent:
-		// Silence alone never ends a payment: somebody must have asked for the end.
-		if p.CancelCause == "" {
+		// Silence alone never ends a payment: somebody must have asked for the end,
+		// and the PSP must not have told of the charge since it was looked up.
+		if p.CancelCause == "" || p.Create.State == OperationAnswered {
 			return "", false, &TransitionError{From: from, Event: e.Type}
 		}
 		p.Failure = p.cancelFailure()
@@ -245,7 +258,7 @@ func (p *Payment) cancelFailure() *Failure {
 // miss notes a call that brought no state: which sending of which operation. A
 // sending that is not the last any more is old news.
 func (p *Payment) miss(e Event) (EventType, bool, error) {
-	o := p.operation(e.Operation)
+	o := p.missing(e)
 	if o == nil || o.State != OperationSent || o.Sends != e.Sends {
 		return "", false, nil
 	}
@@ -260,8 +273,15 @@ func (p *Payment) miss(e Event) (EventType, bool, error) {
 	return e.Type, true, nil
 }
 
-func (p *Payment) operation(name OperationName) *Operation {
-	switch name {
+// missing is the operation whose answer e is about. A refusal names its own.
+func (p *Payment) missing(e Event) *Operation {
+	switch {
+	case e.Type == EventCaptureRefused:
+		return &p.Capture
+	case e.Type == EventVoidRefused:
+		return &p.Void
+	}
+	switch e.Operation {
 	case OperationCreate:
 		return &p.Create
 	case OperationCapture:

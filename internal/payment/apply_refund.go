@@ -1,6 +1,10 @@
 package payment
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/kessai/kessai/internal/money"
+)
 
 func decimal(n int) string { return strconv.Itoa(n) }
 
@@ -73,21 +77,22 @@ func (p *Payment) hearRefund(e Event) (EventType, bool, error) {
 // made at the PSP directly.
 func (p *Payment) matchRefund(e Event) (*Refund, error) {
 	mismatch := &MismatchError{Event: e.Type, Field: "refund"}
-	r := p.refund(e.Refund.ID)
+	r, known := p.refund(e.Refund.ID), p.refundByReference(e.Refund.PSPReference)
 	if r == nil && e.Refund.ID != "" {
 		return nil, mismatch
 	}
 	if r == nil {
-		r = p.refundByReference(e.Refund.PSPReference)
+		r = known
 	}
 	if r != nil {
 		other := r.PSPReference != "" && e.Refund.PSPReference != "" && r.PSPReference != e.Refund.PSPReference
-		if other || r.Amount != e.Refund.Amount {
+		if other || (known != nil && known != r) || r.Amount != e.Refund.Amount {
 			return nil, mismatch
 		}
 		return r, nil
 	}
-	if e.Refund.PSPReference == "" || e.Refund.Amount <= 0 {
+	// money.Max keeps sums of refunds far from overflow.
+	if e.Refund.PSPReference == "" || e.Refund.Amount <= 0 || e.Refund.Amount > money.Max {
 		return nil, mismatch
 	}
 	for i := range p.Refunds {

@@ -106,13 +106,6 @@ func TestEachChangeIsOneVersionWithItsRow(t *testing.T) {
 	}
 }
 
-func TestRowsSayWhatTheyAreAbout(t *testing.T) {
-	captured := inStatus(t)[payment.StatusCaptured]
-	if got := row(t, after(t, captured, ask(ours1, 2000)), refund(payment.EventRefundSucceeded, "", "rf_1", 2000)).Data.Refund; got != nil {
-		t.Errorf("got refund %+v, want none: it is refused", got)
-	}
-}
-
 func TestRowOfARefundNamesIt(t *testing.T) {
 	captured := inStatus(t)[payment.StatusCaptured]
 	asked := after(t, captured, ask(ours1, 2000))
