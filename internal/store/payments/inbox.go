@@ -235,3 +235,18 @@ var (
 	_ journal.Store = (*Table)(nil)
 	_ webhook.Inbox = (*Table)(nil)
 )
+
+// InboxChange reads off a change of the table whether an inbox item asks for
+// applying: it is new, or something has woken it since. A worker's own save of
+// an item that stays received asks for nothing.
+func InboxChange(c store.Change) (psp, eventID string, ok bool) {
+	if c.Key.SK != skInbox || c.New == nil {
+		return "", "", false
+	}
+	now, before := reader(c.New), reader(c.Old)
+	asks := c.Old == nil || now.num(attrWake) != before.num(attrWake)
+	if !asks || now.str(attrStatus) != string(webhook.StatusReceived) {
+		return "", "", false
+	}
+	return now.str("psp"), now.str("event_id"), true
+}

@@ -1,0 +1,149 @@
+/*
+Package bootstrap puts the house together: it reads the environment, and it wires
+rules, flows, stores and adapters into the handlers that the functions start. It
+is the only reader of the environment among the packages of the product.
+
+Core wires what every way of running shares; the one-process run and each Lambda
+function build on it, so that all three run the same flows. A function's own file
+wires no more than that function needs: what it does not import is not in its zip.
+*/
+package bootstrap
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"math/big"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/kessai/kessai/internal/charge"
+	"github.com/kessai/kessai/internal/journal"
+	"github.com/kessai/kessai/internal/lease"
+	"github.com/kessai/kessai/internal/payment"
+	"github.com/kessai/kessai/internal/psp"
+	"github.com/kessai/kessai/internal/store/payments"
+	"github.com/kessai/kessai/internal/webhook"
+)
+
+// Meter counts what an operator wants to see.
+type Meter interface {
+	Count(name string, n int64)
+}
+
+// Core is what every flow needs.
+type Core struct {
+	Payments  *payments.Table
+	Providers map[string]psp.Provider
+	Webhooks  map[string]psp.Webhooks // nil value: known, but has no secret
+	Durations Durations
+	Now       func() time.Time
+	NewULID   func() string
+	Meter     Meter
+	Log       *slog.Logger
+}
+
+// Clock is the system's time in UTC, in milliseconds as the store keeps it.
+func Clock() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+
+// ULIDs makes unique ids that rise within a process.
+func ULIDs(now func() time.Time) func() string {
+	var mu sync.Mutex
+	entropy := ulid.Monotonic(rand.Reader, 0)
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		id, err := ulid.New(ulid.Timestamp(now()), entropy)
+		if err != nil { // the millisecond's ids are used up: start its run anew
+			entropy = ulid.Monotonic(rand.Reader, 0)
+			id = ulid.MustNew(ulid.Timestamp(now()), entropy)
+		}
+		return id.String()
+	}
+}
+
+// Policy is what due dates and next steps of a payment depend on.
+func (c Core) Policy(name string) payment.Policy {
+	pol := payment.Policy{PSPTimeout: c.Durations.PSPTimeout, ReconcileAfter: c.Durations.ReconcileAfter}
+	if p := c.Providers[name]; p != nil {
+		capabilities := p.Capabilities()
+		pol.KeyLifetime, pol.AuthoritativeLookup = capabilities.KeyLifetime, capabilities.AuthoritativeLookup
+	}
+	return pol
+}
+
+// Journal is the door to payments.
+func (c Core) Journal() *journal.Journal {
+	return &journal.Journal{Store: c.Payments, Policy: c.Policy, Now: c.Now, Pause: pause, Meter: c.Meter}
+}
+
+// Charges is the service that talks to the PSPs.
+func (c Core) Charges() *charge.Service {
+	return &charge.Service{
+		Journal: c.Journal(), Store: c.Payments, Providers: c.Providers, Policy: c.Policy,
+		Leases: &lease.Leases{Store: c.Payments, TTL: c.Durations.LeaseTTL, Now: c.Now, Meter: c.Meter},
+		Settings: charge.Settings{
+			IdempotencyTTL: c.Durations.IdempotencyTTL, InProgressTTL: c.Durations.InProgressTTL, PaymentExpiry: c.Durations.PaymentExpiry,
+		},
+		NewULID: c.NewULID, Now: c.Now, Spread: spread, Meter: c.Meter, Log: c.Log,
+	}
+}
+
+// Ingest takes webhooks in.
+func (c Core) Ingest() *webhook.Ingest {
+	return &webhook.Ingest{Providers: c.Webhooks, Inbox: c.Payments, Settings: c.webhookSettings(), Now: c.Now, Meter: c.Meter}
+}
+
+// Applier applies webhooks.
+func (c Core) Applier(charges *charge.Service) *webhook.Applier {
+	return &webhook.Applier{
+		Providers: c.Webhooks, Inbox: c.Payments, Reader: c.Payments, Payments: charges.Journal, Follower: charges,
+		Settings: c.webhookSettings(), Now: c.Now, Spread: spread, Meter: c.Meter, Log: c.Log,
+	}
+}
+
+func (c Core) webhookSettings() webhook.Settings {
+	return webhook.Settings{ReconcileAfter: c.Durations.ReconcileAfter, Wait: c.Durations.PaymentExpiry}
+}
+
+// First and last bound of the pause between two attempts at one payment. The
+// first is about one trip to the store.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = 500 * time.Millisecond
+)
+
+// pause waits before attempt n, with full jitter between nothing and a bound
+// that doubles.
+func pause(ctx context.Context, n int) error {
+	bound := lastPause
+	if n < 6 {
+		bound = min(lastPause, firstPause<<(n-1))
+	}
+	timer := time.NewTimer(below(bound))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// spread is d and up to a fifth more, so that what fell due together does not
+// stay together.
+func spread(d time.Duration) time.Duration { return d + below(d/5) }
+
+// below is a random duration from 0 up to, but not including, bound.
+func below(bound time.Duration) time.Duration {
+	if bound <= 0 {
+		return 0
+	}
+	n, err := rand.Int(rand.Reader, big.NewInt(int64(bound)))
+	if err != nil {
+		return bound / 2
+	}
+	return time.Duration(n.Int64())
+}
