@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kessai/kessai/internal/money"
+	"github.com/kessai/kessai/internal/payment"
 )
 
 // Status is what a provider says of a charge, in one vocabulary.
@@ -35,9 +36,9 @@ type Charge struct {
 	Amount      money.Amount
 	Captured    int64 // minor units
 	Refunded    int64 // minor units
-	RedirectURL Secret
+	RedirectURL payment.Secret
 	// ClientSecret is what a provider's own client library needs, "" where the provider has none.
-	ClientSecret Secret
+	ClientSecret payment.Secret
 	Decline      *Decline // set when Status is StatusFailed
 	Refunds      []Refund
 }
@@ -89,7 +90,7 @@ type CreateRequest struct {
 	Key           string // idempotency key, at most 64 characters, the same on every repeat
 	PaymentID     string
 	Amount        money.Amount
-	PaymentMethod Secret
+	PaymentMethod payment.Secret
 	ManualCapture bool
 	ReturnURL     string
 	Metadata      map[string]string
