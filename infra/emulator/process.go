@@ -41,7 +41,7 @@ func startEmulator(ctx context.Context, python string, s settings) (*emulator, e
 	}
 	defer func() { _ = logFile.Close() }()
 
-	command := exec.Command(python, "-m", "ministack")
+	command := exec.Command(python, "infra/emulator/launch.py")
 	command.Env = emulatorEnv(s)
 	command.Stdout, command.Stderr = logFile, logFile
 	// A group of its own, so that Ctrl-C in the terminal reaches this program first and it can stop things in order.
