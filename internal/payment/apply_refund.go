@@ -11,19 +11,16 @@ func decimal(n int) string { return strconv.Itoa(n) }
 // askRefund notes that a refund is being sent: for the first time, again, or
 // without an answer.
 func (p *Payment) askRefund(e Event) (EventType, bool, error) {
-	if e.Type == EventRefundRequested {
-		if err := p.CheckRefund(e.Refund.Amount); err != nil {
-			return "", false, err
-		}
-		r := Refund{
-			ID: e.Refund.ID, Status: RefundPending, Amount: e.Refund.Amount, Reason: e.Refund.Reason,
-			Operation: Operation{Key: string(e.Refund.ID), Attempt: 1}.sent(e.At),
-			CreatedAt: e.At, UpdatedAt: e.At,
-		}
-		p.Refunds = append(p.Refunds, r)
-		return e.Type, true, nil
-	}
 	r := p.refund(e.Refund.ID)
+	if e.Type == EventRefundRequested {
+		if e.Refund.ID == "" || (r != nil && r.Amount != e.Refund.Amount) {
+			return "", false, &MismatchError{Event: e.Type, Field: "refund"}
+		}
+		if r != nil {
+			return "", false, nil // an id is asked for once
+		}
+		return e.Type, true, p.addRefund(e)
+	}
 	if r == nil || r.Outside {
 		return "", false, &MismatchError{Event: e.Type, Field: "refund"}
 	}
@@ -42,6 +39,19 @@ func (p *Payment) askRefund(e Event) (EventType, bool, error) {
 		r.Operation.State, r.Operation.RetryAt = OperationNotRun, e.Refund.RetryAt
 	}
 	return e.Type, true, nil
+}
+
+// addRefund adds a refund of ours, in the bounds of what is left.
+func (p *Payment) addRefund(e Event) error {
+	if err := p.CheckRefund(e.Refund.Amount); err != nil {
+		return err
+	}
+	p.Refunds = append(p.Refunds, Refund{
+		ID: e.Refund.ID, Status: RefundPending, Amount: e.Refund.Amount, Reason: e.Refund.Reason,
+		Operation: Operation{Key: string(e.Refund.ID), Attempt: 1}.sent(e.At),
+		CreatedAt: e.At, UpdatedAt: e.At,
+	})
+	return nil
 }
 
 // hearRefund records what the PSP said of a refund. Bounds hold for what we ask;

@@ -48,8 +48,8 @@ type Refund struct {
 }
 
 // unanswered reports whether the PSP may hold a refund for r that we cannot tell
-// from a foreign one yet.
-func (r Refund) unanswered() bool { return r.Status == RefundPending && r.PSPReference == "" }
+// from a foreign one yet. One that failed without an id was refused outright.
+func (r Refund) unanswered() bool { return r.Status != RefundFailed && r.PSPReference == "" }
 
 var (
 	// ErrAmountTooLarge says that pending and succeeded refunds would exceed the

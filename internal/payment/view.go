@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
 )
@@ -127,8 +128,28 @@ func (p Payment) action() (*NextAction, *string) {
 }
 
 // LogValue is p for a log line: no secret, no token, nothing of the customer's.
-func (p Payment) LogValue() slog.Value {
+func (p Payment) LogValue() slog.Value { return p.PublicView().LogValue() }
+
+// LogValue is v for a log line, without what only the merchant may see.
+func (v View) LogValue() slog.Value {
 	return slog.GroupValue(
-		slog.String("id", string(p.ID)), slog.String("status", string(p.Status)), slog.Int64("version", p.Version),
-		slog.Int64("amount", p.Amount.Minor), slog.String("currency", string(p.Amount.Currency)), slog.Bool("in_doubt", p.InDoubt()))
+		slog.String("id", string(v.ID)), slog.String("status", string(v.Status)), slog.Int64("version", v.Version),
+		slog.Int64("amount", v.Amount), slog.String("currency", v.Currency), slog.Bool("in_doubt", v.InDoubt))
+}
+
+// Format prints v without its secrets; only its JSON has them.
+func (v View) Format(f fmt.State, verb rune) {
+	type plain View
+	v.NextAction, v.ClientSecret = nil, nil
+	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(v))
+}
+
+// LogValue is a for a log line, without the address.
+func (a NextAction) LogValue() slog.Value { return slog.StringValue(a.Type) }
+
+// Format prints a without the address; only its JSON has it.
+func (a NextAction) Format(f fmt.State, verb rune) {
+	type plain NextAction
+	a.RedirectURL = redacted
+	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(a))
 }
