@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -70,17 +71,13 @@ func named(err error, final []error) error {
 // malformed says where the payload is wrong without quoting it: it may hold a
 // customer's address, and the text ends up in an execution's history.
 func malformed(err error) error {
+	if errors.Is(err, json.ErrUnknownName) {
+		return errors.New("unknown member")
+	}
 	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
-		return errors.New("malformed at " + quotePointer(string(semantic.JSONPointer)))
+		return fmt.Errorf("malformed at %q", string(semantic.JSONPointer)) // of members that are known
 	}
 	return errors.New("malformed JSON")
-}
-
-func quotePointer(p string) string {
-	if p == "" {
-		return "the top"
-	}
-	return p
 }
 
 // maxIDLength is far above a prefix and a ULID (30) and far below a key's limit.

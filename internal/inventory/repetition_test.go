@@ -173,7 +173,11 @@ func run(t *testing.T, available int64, prefix []inventory.Command, lines []inve
 	t.Helper()
 	table := newTable()
 	sure := inventory.New(table, clock)
-	set(t, sure, "tee", available)
+	set(t, sure, "tee", available+3)
+	others := inventory.Reservation{MerchantID: merchant, CheckoutID: "chk_other", Lines: []inventory.Line{{"tee", 3}}}
+	if _, err := sure.Reserve(t.Context(), others); err != nil { // pieces that nobody else may move
+		t.Fatal(err)
+	}
 	for _, c := range prefix {
 		if _, err := do(t.Context(), sure, c, lines); err != nil && !errors.Is(err, inventory.ErrIllegal) {
 			t.Fatal(err)

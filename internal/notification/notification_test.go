@@ -2,124 +2,20 @@ package notification_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
 	"github.com/kessai/kessai/internal/money"
 	"github.com/kessai/kessai/internal/notification"
 	"github.com/kessai/kessai/internal/store"
-	"github.com/kessai/kessai/internal/store/memory"
-	"github.com/kessai/kessai/internal/store/storetest"
 )
-
-const merchant, checkout, address = "alpha", "chk_1", "a@example.com"
-
-var (
-	_ lambda.Handler      = notification.Handler{}
-	_ notification.Sender = notification.StoredOnly{}
-	_ notification.Sender = notification.Logged{}
-)
-
-// shop is a participant on a table that can be cut off, with a Sender that can
-// fail and a clock to be moved.
-type shop struct {
-	*notification.Participant
-	table *memory.Table
-	meter *storetest.Meter
-	log   bytes.Buffer
-
-	now    time.Time
-	fail   error    // of the Sender
-	sent   []string // ids the Sender got
-	during func()   // runs while the Sender delivers
-
-	calls int
-	cut   func(call int) (before, after bool)
-}
-
-var errCut = errors.New("connection cut")
-
-func open(t *testing.T) *shop {
-	t.Helper()
-	s := &shop{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	s.table = memory.New(memory.Options{Now: func() time.Time { return s.now }})
-	s.meter = storetest.NewMeter(s.table)
-	s.Participant = notification.New(notification.Options{
-		Table: cutTable{s.meter, s}, Sender: s, Now: func() time.Time { return s.now },
-		Jitter: func(n int64) int64 { return n / 2 }, Log: slog.New(slog.NewJSONHandler(&s.log, nil)),
-	})
-	return s
-}
-
-func (s *shop) Deliver(_ context.Context, n notification.Notification) error {
-	s.sent = append(s.sent, n.ID)
-	if s.during != nil {
-		during := s.during
-		s.during = nil
-		during()
-	}
-	return s.fail
-}
-
-// cutTable loses writes: before they take effect, or their answers.
-type cutTable struct {
-	store.Table
-	s *shop
-}
-
-func (c cutTable) Write(ctx context.Context, writes ...store.Write) error {
-	c.s.calls++
-	if c.s.cut == nil {
-		return c.Table.Write(ctx, writes...)
-	}
-	before, after := c.s.cut(c.s.calls)
-	if before {
-		return errCut
-	}
-	err := c.Table.Write(ctx, writes...)
-	if after {
-		return errCut
-	}
-	return err
-}
-
-func confirmed() notification.Notification {
-	return notification.Notification{
-		MerchantID: merchant, CheckoutID: checkout, Kind: notification.OrderConfirmed, To: address,
-		OrderID: "ord_1", Reference: "order-42", Amount: money.Amount{Minor: 5000, Currency: "JPY"},
-	}
-}
-
-func (s *shop) wantStatus(t *testing.T, want notification.Status) {
-	t.Helper()
-	list, err := s.ListByCheckout(t.Context(), merchant, checkout)
-	if err != nil || len(list) != 1 || list[0].Status != want {
-		t.Errorf("got %v %v, want one %s", list, err, want)
-	}
-}
-
-func (s *shop) wantSent(t *testing.T, want int) {
-	t.Helper()
-	if len(s.sent) != want {
-		t.Errorf("got %d deliveries, want %d", len(s.sent), want)
-	}
-	for _, id := range s.sent {
-		if id != s.sent[0] {
-			t.Errorf("got ids %v, want one and the same", s.sent)
-		}
-	}
-}
 
 func TestABuyerIsToldOnce(t *testing.T) {
 	s := open(t)
@@ -248,105 +144,41 @@ func TestACutOffSendIsFinishedByItsRepeat(t *testing.T) {
 	}
 }
 
-// The function died after the row, and nobody repeats: the sweep delivers.
-func TestTheSweepDeliversWhatWasLeft(t *testing.T) {
+func TestTheFirstDeliveryIsTheOneKept(t *testing.T) {
 	s := open(t)
-	s.fail = errors.New("down")
-	if _, err := s.Send(t.Context(), confirmed()); err == nil {
-		t.Fatal("got a success, want the Sender's error")
-	}
-	s.fail = nil
-	s.wantSwept(t, notification.Swept{}) // an attempt may still be on its way
-	s.now = s.now.Add(time.Minute)
-	s.wantSwept(t, notification.Swept{Delivered: 1})
-	s.now = s.now.Add(24 * time.Hour)
-	s.wantSwept(t, notification.Swept{})
-	s.wantSent(t, 2)
-	s.wantStatus(t, notification.Sent)
-}
-
-func (s *shop) wantSwept(t *testing.T, want notification.Swept) {
-	t.Helper()
-	if got, err := s.Sweep(t.Context()); err != nil || got != want {
-		t.Errorf("got %+v %v, want %+v", got, err, want)
-	}
-}
-
-// Each failure moves the row further away, so it is never at the head of the
-// line, and in the end a person is asked.
-func TestASweepBacksOffAndGivesUp(t *testing.T) {
-	s := open(t)
-	s.fail = errors.New("550 a@example.com unknown")
-	if _, err := s.Send(t.Context(), confirmed()); err == nil {
-		t.Fatal("got a success, want the Sender's error")
-	}
-	begun := s.now
-	for attempts := 1; attempts < 24; {
-		s.now = s.now.Add(10 * time.Minute)
-		swept, err := s.Sweep(t.Context())
-		if err != nil || swept.Delivered != 0 || swept.GivenUp != 0 {
-			t.Fatalf("got %+v %v, want none delivered or given up", swept, err)
+	first := s.now
+	s.during = func() {
+		if _, err := s.Send(t.Context(), confirmed()); err != nil {
+			t.Error(err)
 		}
-		attempts += swept.Postponed
-		s.wantSent(t, attempts)
-		s.wantStatus(t, notification.Pending)
+		s.now = s.now.Add(time.Hour)
 	}
-	if took := s.now.Sub(begun); took < 24*time.Hour || took > 4*24*time.Hour {
-		t.Errorf("got 24 attempts in %s, want them over one to four days", took)
-	}
-	s.now = s.now.Add(7 * time.Hour)
-	s.wantSwept(t, notification.Swept{GivenUp: 1})
-	s.wantSwept(t, notification.Swept{})
-	s.wantStatus(t, notification.Failed)
-	if got := s.log.String(); !strings.Contains(got, "notification given up") || strings.Contains(got, address) {
-		t.Errorf("got log %s, want it told without the address", got)
-	}
-	s.fail = nil
-	if _, err := s.Send(t.Context(), confirmed()); err != nil { // a person has looked
+	if _, err := s.Send(t.Context(), confirmed()); err != nil {
 		t.Error(err)
 	}
-	s.wantStatus(t, notification.Sent)
-}
-
-func TestOneThatFailsDoesNotHoldUpAnother(t *testing.T) {
-	s := open(t)
-	s.fail = errors.New("down")
-	const all = 300
-	for i := range all {
-		n := confirmed()
-		n.CheckoutID = fmt.Sprintf("chk_%d", i)
-		if _, err := s.Send(t.Context(), n); err == nil {
-			t.Fatal("got a success, want the Sender's error")
-		}
-	}
-	s.now = s.now.Add(time.Minute)
-	seen := map[string]bool{}
-	s.sent = nil
-	for range 3 { // more than two full sweeps, while everything fails and nothing else is due
-		if _, err := s.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, id := range s.sent {
-		seen[id] = true
-	}
-	if len(seen) != all || len(s.sent) != all {
-		t.Errorf("got %d attempts of %d notifications, want one of each of %d", len(s.sent), len(seen), all)
-	}
-}
-
-// Whoever counts an attempt makes it: a second sweep at the same moment does not.
-func TestTwoSweepsMakeOneAttempt(t *testing.T) {
-	s := open(t)
-	s.fail = errors.New("down")
-	if _, err := s.Send(t.Context(), confirmed()); err == nil {
-		t.Fatal("got a success, want the Sender's error")
-	}
-	s.fail = nil
-	s.now = s.now.Add(time.Minute)
-	s.during = func() { s.wantSwept(t, notification.Swept{}) }
-	s.wantSwept(t, notification.Swept{Delivered: 1})
 	s.wantSent(t, 2)
+	item, err := s.table.Get(t.Context(), rowKey)
+	if err != nil || item["delivered_at"] != first.UnixMilli() {
+		t.Errorf("got %v %v, want delivered at %d", item, err, first.UnixMilli())
+	}
+	if _, due := item[store.AttrDueAt]; due {
+		t.Errorf("got %v, want nothing due", item)
+	}
+}
+
+func TestARowThatIsGoneIsNotBroughtBack(t *testing.T) {
+	s := open(t)
+	s.during = func() {
+		if err := s.table.Write(t.Context(), store.Write{Kind: store.Delete, Key: rowKey}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := s.Send(t.Context(), confirmed()); err != nil {
+		t.Error(err)
+	}
+	if item, err := s.table.Get(t.Context(), rowKey); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("got %v %v, want nothing", item, err)
+	}
 }
 
 func TestSimultaneousSendsEndInOneSentRow(t *testing.T) {
@@ -408,47 +240,5 @@ func TestNoWayOfPrintingShowsTheAddress(t *testing.T) {
 	}
 	if !strings.Contains(text, "notification delivered") {
 		t.Errorf("got %s, want the line of the delivery", text)
-	}
-}
-
-func TestTheHandlerAnswersInDataAndFailsByName(t *testing.T) {
-	const send = `{"command":"send","merchant_id":"alpha","checkout_id":"chk_1","kind":"order_confirmed","order_id":"ord_1","reference":null,"amount":5000,"currency":"JPY"`
-	steps := []struct {
-		payload, want, failure string
-		down                   bool
-	}{
-		{payload: send + `,"to":"a@example.com"}`, failure: "UnavailableError", down: true},
-		{payload: send + `,"to":"a@example.com"}`,
-			want: `{"outcome":"sent","checkout_id":"chk_1","notification_id":"NTF","swept":null}`},
-		{payload: send + `,"to":null}`, want: `{"outcome":"skipped","checkout_id":"chk_1","notification_id":null,"swept":null}`},
-		{payload: `{"command":"sweep"}`,
-			want: `{"outcome":"swept","checkout_id":"","notification_id":null,"swept":{"delivered":0,"postponed":0,"given_up":0}}`},
-		{payload: send + `,"to":"b@example.com"}`, failure: "InvalidCommandError"},
-		{payload: send + `,"to":"a@example.com","cc":"b@example.com"}`, failure: "InvalidCommandError"},
-		{payload: send + `,"to":["a@example.com"]}`, failure: "InvalidCommandError"},
-		{payload: `{"command":"unsend"}`, failure: "InvalidCommandError"},
-	}
-	s := open(t)
-	h := notification.NewHandler(s.Participant)
-	for _, step := range steps {
-		s.fail = nil
-		if step.down {
-			s.fail = errors.New("down")
-		}
-		got, err := h.Invoke(t.Context(), []byte(step.payload))
-		want := step.want
-		if len(s.sent) > 0 {
-			want = strings.Replace(want, "NTF", s.sent[0], 1)
-		}
-		name := ""
-		if err != nil {
-			name = reflect.TypeOf(err).Elem().Name()
-			if strings.Contains(err.Error(), "@") {
-				t.Errorf("%s: got %v, want no address in it", step.payload, err)
-			}
-		}
-		if string(got) != want || name != step.failure {
-			t.Errorf("%s: got %s %v, want %s %s", step.payload, got, err, want, step.failure)
-		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -165,12 +166,8 @@ func TestARefusalIsKeptThoughTheRuleChanged(t *testing.T) {
 	create(t, strict, o, order.Answer{Status: order.Confirmed, OrderID: "ord_2"})
 }
 
-func TestMalformedOrAnotherOrderIsInvalid(t *testing.T) {
+func TestAMalformedOrderIsInvalid(t *testing.T) {
 	tests := map[string]func(*order.Order){
-		"another payment":    func(o *order.Order) { o.PaymentID = "pay_2" },
-		"another reference":  func(o *order.Order) { o.Reference = "order-43" },
-		"another quantity":   func(o *order.Order) { o.Lines[0].Quantity = 1; o.Lines[1].Quantity = 3 },
-		"another currency":   func(o *order.Order) { o.Amount.Currency = "USD" },
 		"no merchant":        func(o *order.Order) { o.MerchantID = "" },
 		"separator":          func(o *order.Order) { o.MerchantID = "al#pha" },
 		"no checkout":        func(o *order.Order) { o.CheckoutID = "" },
@@ -181,11 +178,13 @@ func TestMalformedOrAnotherOrderIsInvalid(t *testing.T) {
 		"long reference":     func(o *order.Order) { o.Reference = strings.Repeat("x", 65) },
 		"no such address":    func(o *order.Order) { o.Email = "nobody" },
 		"no lines":           func(o *order.Order) { o.Lines = nil },
-		"51 lines":           func(o *order.Order) { o.Lines = make([]order.Line, 51) },
+		"51 lines":           func(o *order.Order) { o.Lines = slices.Repeat([]order.Line{{"tee", 1, 1}}, 51); o.Amount.Minor = 51 },
 		"no sku":             func(o *order.Order) { o.Lines[0].SKU = "" },
-		"quantity 0":         func(o *order.Order) { o.Lines[0].Quantity = 0 },
-		"negative price":     func(o *order.Order) { o.Lines[0].UnitAmount = -1 },
-		"line overflows":     func(o *order.Order) { o.Lines[0].UnitAmount = math.MaxInt64 },
+		"long sku":           func(o *order.Order) { o.Lines[0].SKU = strings.Repeat("x", 65) },
+		"quantity 0":         func(o *order.Order) { o.Lines[0] = order.Line{"tee", 0, 2000}; o.Amount.Minor = 1000 },
+		"quantity too large": func(o *order.Order) { o.Lines = []order.Line{{"tee", 499_951, 1}}; o.Amount.Minor = 499_951 },
+		"negative price":     func(o *order.Order) { o.Lines[1].UnitAmount = -1; o.Amount.Minor = 3999 },
+		"line overflows":     func(o *order.Order) { o.Lines[0].UnitAmount = math.MaxInt64; o.Amount.Minor = 998 },
 		"sum overflows": func(o *order.Order) {
 			o.Lines = []order.Line{{"a", 1, math.MaxInt64}, {"b", 1, math.MaxInt64}, {"c", 1, 5002}}
 		},
@@ -197,27 +196,82 @@ func TestMalformedOrAnotherOrderIsInvalid(t *testing.T) {
 		},
 		"unknown currency": func(o *order.Order) { o.Amount.Currency = "XXX" },
 	}
-	table := newTable()
-	p := order.New(table, clock, nil)
-	create(t, p, purchase(), order.Answer{Status: order.Confirmed, OrderID: "ord_1"})
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
+			p := order.New(newTable(), clock, nil)
 			o := purchase()
 			change(&o)
 			got, err := p.Create(t.Context(), o)
 			if !errors.Is(err, order.ErrInvalid) {
-				t.Errorf("got %+v %v, want ErrInvalid", got, err)
+				t.Fatalf("got %+v %v, want ErrInvalid", got, err)
 			}
-			if err != nil && strings.Contains(err.Error(), string(o.Email.Reveal())) && o.Email != "" {
+			if o.Email != "" && strings.Contains(err.Error(), o.Email.Reveal()) {
 				t.Errorf("got %v, want no address in it", err)
+			}
+			if o, err := p.Get(t.Context(), merchant, "ord_1"); !errors.Is(err, order.ErrNotFound) {
+				t.Errorf("got %+v %v, want nothing done", o, err)
 			}
 		})
 	}
+	p := order.New(newTable(), clock, nil)
 	if err := p.Cancel(t.Context(), merchant, "ord_1"); !errors.Is(err, order.ErrInvalid) {
-		t.Errorf("got %v, want ErrInvalid", err)
+		t.Errorf("cancel: got %v, want ErrInvalid", err)
 	}
-	if o, err := p.Get(t.Context(), merchant, "ord_1"); err != nil || o.Amount.Minor != 5000 {
-		t.Errorf("got %+v %v, want the first order as it was", o, err)
+}
+
+func TestAnotherPurchaseOfTheSameCheckoutIsInvalid(t *testing.T) {
+	tests := map[string]func(*order.Order){
+		"payment":   func(o *order.Order) { o.PaymentID = "pay_2" },
+		"reference": func(o *order.Order) { o.Reference = "order-43" },
+		"quantity":  func(o *order.Order) { o.Lines = []order.Line{{"tee", 1, 2000}, {"mug", 3, 1000}} },
+		"currency":  func(o *order.Order) { o.Amount.Currency = "USD" },
+	}
+	for _, take := range []order.Rule{nil, func(order.Order) (string, bool) { return "no", true }} {
+		p := order.New(newTable(), clock, take)
+		first, err := p.Create(t.Context(), purchase())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, change := range tests {
+			o := purchase()
+			change(&o)
+			if got, err := p.Create(t.Context(), o); !errors.Is(err, order.ErrInvalid) {
+				t.Errorf("%s: got %+v %v, want ErrInvalid", name, got, err)
+			}
+		}
+		create(t, p, purchase(), first)
+	}
+}
+
+func TestARefusedOrderKeepsNoAddress(t *testing.T) {
+	table := newTable()
+	create(t, order.New(table, clock, order.RefuseSKUsFrom("tee")), purchase(), order.Answer{Status: order.Rejected, Code: order.CodeRejected})
+	item, err := table.Get(t.Context(), store.Key{PK: "ORDER#alpha#ord_1", SK: "STATE"})
+	if err != nil || strings.Contains(fmt.Sprint(item), address) {
+		t.Errorf("got %v %v, want no address in it", item, err)
+	}
+}
+
+// Of two cancels at once the second changes nothing, not even the time.
+func TestAnOrderIsCanceledOnce(t *testing.T) {
+	table := newTable()
+	now := clock()
+	sure := order.New(table, func() time.Time { return now }, nil)
+	create(t, sure, purchase(), order.Answer{Status: order.Confirmed, OrderID: "ord_1"})
+	p := order.New(&tap{Table: table, before: func(call int) {
+		if call == 2 {
+			now = now.Add(time.Hour)
+			if err := sure.Cancel(t.Context(), merchant, checkout); err != nil {
+				t.Error(err)
+			}
+		}
+	}}, clock, nil)
+	if err := p.Cancel(t.Context(), merchant, checkout); err != nil {
+		t.Error(err)
+	}
+	item, err := table.Get(t.Context(), store.Key{PK: "ORDER#alpha#ord_1", SK: "STATE"})
+	if err != nil || item["status"] != "canceled" || item["updated_at"] != now.UnixMilli() {
+		t.Errorf("got %v %v, want canceled at %d", item, err, now.UnixMilli())
 	}
 }
 
