@@ -92,16 +92,18 @@ const (
 
 // Compensate undoes a payment for its checkout, as far as that goes now: a
 // payment of which nothing was sent is canceled, an open one is voided, a
-// captured one is refunded once, under an id derived from the payment. Safe to
-// repeat, and meant to be. It decides by the stored state and the PSP's word only.
-func (s *Service) Compensate(ctx context.Context, id payment.ID) (payment.Payment, Compensation, error) {
+// captured one is refunded under an id derived from the payment. A refund that
+// failed for good is followed by another only while there were fewer than
+// attempts. Safe to repeat, and meant to be. It decides by the stored state and
+// the PSP's word only.
+func (s *Service) Compensate(ctx context.Context, id payment.ID, attempts int) (payment.Payment, Compensation, error) {
 	var p payment.Payment
 	for range maxRaces {
 		var err error
 		if p, err = s.Store.Payment(ctx, id); err != nil {
 			return p, CompensationPending, err
 		}
-		p, err = s.compensate(ctx, p)
+		p, err = s.compensate(ctx, p, attempts)
 		if err == nil {
 			return p, compensated(p), nil
 		}
@@ -112,7 +114,7 @@ func (s *Service) Compensate(ctx context.Context, id payment.ID) (payment.Paymen
 	return p, CompensationPending, journal.ErrBusy
 }
 
-func (s *Service) compensate(ctx context.Context, p payment.Payment) (payment.Payment, error) {
+func (s *Service) compensate(ctx context.Context, p payment.Payment, attempts int) (payment.Payment, error) {
 	change := journal.Change{Source: journal.SourceSaga}
 	switch p.Status {
 	case payment.StatusCreated, payment.StatusProcessing, payment.StatusRequiresAction, payment.StatusAuthorized:
@@ -127,18 +129,18 @@ func (s *Service) compensate(ctx context.Context, p payment.Payment) (payment.Pa
 		if err != nil || driven.Status != payment.StatusCaptured {
 			return driven, err
 		}
-		return s.compensate(ctx, driven) // the PSP had captured
+		return s.compensate(ctx, driven, attempts) // the PSP had captured
 	case payment.StatusCaptured:
-		return s.refundForCheckout(ctx, p)
+		return s.refundForCheckout(ctx, p, attempts)
 	case payment.StatusFailed, payment.StatusCanceled, payment.StatusRefunded:
 		return s.Follow(ctx, p, journal.SourceSaga), nil
 	}
 	return p, nil
 }
 
-func (s *Service) refundForCheckout(ctx context.Context, p payment.Payment) (payment.Payment, error) {
-	id := payment.CompensationRefundID(p.ID)
-	if _, asked := p.Refund(id); asked || p.Refundable() == 0 {
+func (s *Service) refundForCheckout(ctx context.Context, p payment.Payment, attempts int) (payment.Payment, error) {
+	id, ok := nextCompensation(p, attempts)
+	if !ok || p.Refundable() == 0 {
 		return s.Drive(ctx, p.ID, journal.SourceSaga)
 	}
 	refund := payment.RefundEvent{ID: id, Amount: p.Refundable(), Reason: payment.ReasonCompensation}
@@ -147,6 +149,22 @@ func (s *Service) refundForCheckout(ctx context.Context, p payment.Payment) (pay
 		return p, err
 	}
 	return s.sendRefund(ctx, p, id, journal.SourceSaga)
+}
+
+// nextCompensation is the id of the refund to ask for next; ok is false while
+// one is under way, and when the attempts are used up.
+func nextCompensation(p payment.Payment, attempts int) (payment.RefundID, bool) {
+	for n := range attempts {
+		id := payment.CompensationRefundID(p.ID, n)
+		r, asked := p.Refund(id)
+		switch {
+		case !asked:
+			return id, true
+		case r.Status != payment.RefundFailed:
+			return "", false
+		}
+	}
+	return "", false
 }
 
 // compensated reads off a payment how far its compensation is.

@@ -25,9 +25,11 @@ var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPaddi
 // payment. It is derived, so that whoever finds the money asks for the same refund.
 func LateRefundID(id ID) RefundID { return derivedRefundID("late_capture", string(id)) }
 
-// CompensationRefundID is the id of the one refund with which a checkout gives a
-// captured payment back.
-func CompensationRefundID(id ID) RefundID { return derivedRefundID("compensation", string(id)) }
+// CompensationRefundID is the id of the refund with which a checkout gives a
+// captured payment back, of the n-th attempt from 0.
+func CompensationRefundID(id ID, n int) RefundID {
+	return derivedRefundID("compensation", string(id), decimal(n))
+}
 
 // OutsideRefundID is the id given here to a refund made at the PSP directly.
 func OutsideRefundID(psp, reference string) RefundID {

@@ -70,7 +70,7 @@ func (t *Table) commit(ctx context.Context, parts []part) error {
 }
 
 func commitParts(c journal.Change) ([]part, error) {
-	row, err := rowPart(pkPayment+string(c.After.ID), c.After.MerchantID, c.Source, c.Row)
+	row, err := paymentRow(c.After, c.Source, c.Row)
 	if err != nil {
 		return nil, err
 	}
@@ -103,20 +103,38 @@ func statePart(c journal.Change) part {
 	return part{store.Write{Kind: store.Update, Key: key, Set: set, Remove: remove, If: seen}, movedOn}
 }
 
+func paymentRow(p payment.Payment, source journal.Source, r payment.Row) (part, error) {
+	return rowPart(stored{
+		pk: pkPayment + string(p.ID), merchantID: p.MerchantID, checkoutID: p.CheckoutID,
+		version: r.Version, kind: string(r.Type), at: r.At, source: source, data: r.Data,
+	})
+}
+
+// stored is a journal row of whatever it is about.
+type stored struct {
+	pk, merchantID, checkoutID string
+	version                    int64
+	kind                       string
+	at                         time.Time
+	source                     journal.Source
+	data                       any
+}
+
 // rowPart writes a journal row, which is the outbox row too.
-func rowPart(pk, merchantID string, source journal.Source, row payment.Row) (part, error) {
-	data, err := document(row.Data)
+func rowPart(r stored) (part, error) {
+	data, err := document(r.data)
 	if err != nil {
 		return part{}, err
 	}
 	item := fields{"data": data}
-	item.str("type", string(row.Type))
-	item.num(attrVersion, row.Version)
-	item.time("at", row.At)
-	item.str("source", string(source))
-	item.str("merchant_id", merchantID)
+	item.str("type", r.kind)
+	item.num(attrVersion, r.version)
+	item.time("at", r.at)
+	item.str("source", string(r.source))
+	item.str("merchant_id", r.merchantID)
+	item.str("checkout_id", r.checkoutID)
 	// Absent: a version is written once, whoever writes it.
-	return part{store.Write{Kind: store.Put, Key: eventKey(pk, row.Version), Item: store.Item(item), If: store.Absent()}, movedOn}, nil
+	return part{store.Write{Kind: store.Put, Key: eventKey(r.pk, r.version), Item: store.Item(item), If: store.Absent()}, movedOn}, nil
 }
 
 // recordForget is how much longer than the configured time a record stays before

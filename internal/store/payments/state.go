@@ -57,11 +57,7 @@ func encodePayment(p payment.Payment) store.Item {
 	f.str("psp_reference", p.PSPReference)
 	f.num("amount_captured", p.AmountCaptured)
 	if p.Failure != nil {
-		sub := fields{}
-		sub.str("code", p.Failure.Code)
-		sub.str("decline_code", p.Failure.DeclineCode)
-		sub.flag("retryable", p.Failure.Retryable)
-		f["failure"] = map[string]any(sub)
+		f["failure"] = encodeFailure(*p.Failure)
 	}
 	f.str("redirect_url", p.RedirectURL.Reveal())
 	f.str("client_secret", p.ClientSecret.Reveal())
@@ -134,11 +130,9 @@ func decodePayment(item store.Item) payment.Payment {
 		RedirectURL: payment.Secret(r.str("redirect_url")), ClientSecret: payment.Secret(r.str("client_secret")),
 		Create: decodeOperation(r.sub("create")), Capture: decodeOperation(r.sub("capture")), Void: decodeOperation(r.sub("void")),
 		CancelCause: payment.CancelCause(r.str("cancel_cause")), Mismatched: r.flag("mismatched"), Buried: r.flag("buried"), LateHold: r.flag("late_hold"),
-		DueAt: r.time(store.AttrDueAt), Tries: int(r.num(attrTries)),
+		Failure: decodeFailure(r.sub("failure")),
+		DueAt:   r.time(store.AttrDueAt), Tries: int(r.num(attrTries)),
 		LeaseUntil: r.time(attrLeaseUntil), LeaseFence: r.num(attrLeaseFence),
-	}
-	if f := r.sub("failure"); f != nil {
-		p.Failure = &payment.Failure{Code: f.str("code"), DeclineCode: f.str("decline_code"), Retryable: f.flag("retryable")}
 	}
 	for name := range item {
 		if id, ok := strings.CutPrefix(name, prefixRefund); ok {

@@ -1,0 +1,170 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kessai/kessai/internal/charge"
+	"github.com/kessai/kessai/internal/idempotency"
+	"github.com/kessai/kessai/internal/journal"
+	"github.com/kessai/kessai/internal/payment"
+)
+
+const (
+	// maxTries bounds the executions that the sweep starts for a checkout without
+	// any change; with doubling pauses from a minute they span most of a day.
+	maxTries = 10
+	// maxPause bounds the pause between two looks at a checkout.
+	maxPause = 6 * time.Hour
+)
+
+// Repair is the sweep's look at a checkout that is due. While the customer or
+// the PSP has the word it only looks again later; otherwise it starts another
+// execution, and after maxTries of them without any change the checkout needs a
+// person. Safe to repeat.
+func (s *Service) Repair(ctx context.Context, id string) error {
+	c, err := s.Store.Checkout(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	now := s.Now()
+	if c.DueAt.IsZero() || c.DueAt.After(now) {
+		return nil
+	}
+	p, err := s.Store.Payment(ctx, c.PaymentID)
+	if err != nil {
+		return fmt.Errorf("read payment of %s: %w", id, err)
+	}
+	if waits(c, p) {
+		return s.Store.PostponeCheckout(ctx, id, c.Version, now.Add(s.Spread(s.Settings.ReconcileAfter)), c.Tries)
+	}
+	if c.Tries >= maxTries {
+		_, err := s.record(ctx, c, journal.SourceReconciler, Event{Type: EventNeedsReview, Reason: "no progress"})
+		return err
+	}
+	if err := s.Store.PostponeCheckout(ctx, id, c.Version, now.Add(s.Spread(s.pause(c.Tries))), c.Tries+1); err != nil {
+		return err
+	}
+	return s.raise(ctx, c, nil)
+}
+
+// waits reports whether only the customer or the PSP can bring c on.
+func waits(c Checkout, p payment.Payment) bool {
+	switch p.Status {
+	case payment.StatusProcessing, payment.StatusRequiresAction, payment.StatusAuthorized:
+		return true
+	case payment.StatusCreated, payment.StatusFailed, payment.StatusCanceled, payment.StatusRefunded:
+		return false
+	case payment.StatusCaptured:
+		for _, r := range p.Refunds {
+			if r.Status == payment.RefundPending && c.Direction == Backward {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *Service) pause(tries int) time.Duration {
+	pause := s.Settings.ReconcileAfter
+	for ; tries > 0 && pause < maxPause; tries-- {
+		pause *= 2
+	}
+	return min(pause, maxPause)
+}
+
+// Resume drives a checkout on, for an operator: one that needs review becomes
+// pending again and may try another refund; one that is under way gets another
+// execution. Errors: ErrNotFound, ErrOver, idempotency.ErrKeyReused.
+func (s *Service) Resume(ctx context.Context, r charge.Request, id string) (Result, error) {
+	for range maxRaces {
+		result, err := s.resume(ctx, r, id)
+		if _, lost := errors.AsType[*journal.Conflict](err); !lost {
+			return result, err
+		}
+	}
+	return Result{}, journal.ErrBusy
+}
+
+func (s *Service) resume(ctx context.Context, r charge.Request, id string) (Result, error) {
+	rec, err := s.Store.Record(ctx, r.Scope.MerchantID, r.Scope.Hash())
+	if err == nil {
+		if err := rec.Check(r.Fingerprint); err != nil {
+			return Result{}, err
+		}
+		found, err := s.Get(ctx, "", id)
+		found.Replayed = true
+		return found, err
+	}
+	if !errors.Is(err, idempotency.ErrNoRecord) {
+		return Result{}, err
+	}
+	found, err := s.Get(ctx, "", id)
+	if err != nil {
+		return Result{}, err
+	}
+	c, claim := found.Checkout, &idempotency.Claim{Record: s.recordOf(r, id)}
+	switch c.Status {
+	case StatusCompleted, StatusFailed:
+		return Result{}, ErrOver
+	case StatusPending, StatusRequiresAction:
+	case StatusNeedsReview:
+		if c, err = s.commit(ctx, c, Event{Type: EventResumed}, Change{Source: journal.SourceAPI, Claim: claim}); err != nil {
+			return Result{}, err
+		}
+		claim = nil
+	}
+	if err := s.raise(ctx, c, claim); err != nil {
+		return Result{}, err
+	}
+	return s.Get(ctx, "", id)
+}
+
+// record applies one event to a checkout and commits it, reading again after a
+// lost race. What has happened already changes nothing.
+func (s *Service) record(ctx context.Context, c Checkout, source journal.Source, e Event) (Checkout, error) {
+	for range maxRaces {
+		next, err := s.commit(ctx, c, e, Change{Source: source})
+		if _, lost := errors.AsType[*journal.Conflict](err); !lost {
+			return next, err
+		}
+		if c, err = s.Store.Checkout(ctx, c.ID); err != nil {
+			return c, err
+		}
+	}
+	return c, journal.ErrBusy
+}
+
+// commit applies one event to c as it was seen.
+func (s *Service) commit(ctx context.Context, c Checkout, e Event, change Change) (Checkout, error) {
+	next, row, changed, err := c.apply(e, s.Now())
+	if err != nil || !changed {
+		return c, err
+	}
+	next.DueAt = s.due(next)
+	change.Before, change.After, change.Row = c, next, row
+	if err := s.Store.CommitCheckout(ctx, change); err != nil {
+		return c, fmt.Errorf("commit %s on %s: %w", e.Type, c.ID, err)
+	}
+	if e.Type == EventNeedsReview {
+		s.Meter.Count(MetricNeedsReview, 1)
+		s.Log.ErrorContext(ctx, "checkout needs review", "checkout_id", c.ID, "payment_id", string(c.PaymentID), "reason", e.Reason)
+	}
+	if e.Type == EventCompensating {
+		s.Meter.Count(MetricCompensating, 1)
+	}
+	return next, nil
+}
+
+// due is when the sweep looks at c if nothing else happens.
+func (s *Service) due(c Checkout) time.Time {
+	if c.Status.Over() {
+		return time.Time{}
+	}
+	return c.UpdatedAt.Add(s.Settings.ReconcileAfter)
+}
