@@ -26,6 +26,12 @@ func (pol Policy) arrival(sent time.Time) time.Time {
 	return sent.Add(pol.PSPTimeout + pol.PSPTimeout/2)
 }
 
+// arrived reports whether the last sending of o has reached the PSP by now, or
+// never will.
+func (pol Policy) arrived(o Operation, now time.Time) bool {
+	return !now.Before(pol.arrival(o.LastSentAt))
+}
+
 // sendable reports whether an operation's key may still be sent: not past half
 // its life at the PSP since it was first sent.
 func (pol Policy) sendable(o Operation, now time.Time) bool {
@@ -71,7 +77,7 @@ func (p Payment) Look(pol Policy) time.Time {
 	case StatusFailed, StatusCaptured, StatusRefunded:
 	}
 	if p.LateHold {
-		sooner(p.UpdatedAt)
+		sooner(p.lookVoid(pol))
 	}
 	for _, r := range p.Refunds {
 		if r.Status == RefundPending {
@@ -88,17 +94,29 @@ func (p Payment) lookOpen(pol Policy) time.Time {
 	case p.Create.open():
 		return p.untilExpiry(p.Create.look(pol, p.UpdatedAt))
 	case p.Void.open():
-		return p.Void.look(pol, p.UpdatedAt)
+		return p.lookVoid(pol)
 	case p.CancelCause != "" && p.Capture.open():
 		return p.Capture.settled(pol, p.UpdatedAt)
 	case p.CancelCause != "":
-		return p.UpdatedAt
+		return p.lookVoid(pol)
 	case p.Capture.open():
 		return p.Capture.look(pol, p.UpdatedAt)
 	case p.Status == StatusAuthorized:
 		return p.UpdatedAt.Add(authorizedLook)
 	}
 	return p.untilExpiry(p.UpdatedAt.Add(pol.ReconcileAfter))
+}
+
+// lookVoid is when a charge that somebody wants voided is due: at once, also
+// after the first refusal, since a look-up tells why; later with each one more.
+func (p Payment) lookVoid(pol Policy) time.Time {
+	switch {
+	case p.Void.open():
+		return p.Void.look(pol, p.UpdatedAt)
+	case p.Void.State == OperationRefused && p.Void.Attempt > 1:
+		return p.Void.LastSentAt.Add(pol.backoff(p.Void.Attempt - 2))
+	}
+	return p.UpdatedAt
 }
 
 // untilExpiry is at, or the deadline when that is sooner and still to come.

@@ -63,8 +63,9 @@ func (p Payment) voidOwed() bool {
 		p.Void.State == OperationNone && !p.Capture.open()
 }
 
-// NextAfterLookUp is what to do about p at now once the PSP was asked and its
-// facts are recorded.
+// NextAfterLookUp is what to do about p once the PSP was asked at now and its
+// facts are recorded. Now is when the question was put, not when the answer came:
+// what was on its way then may have arrived since.
 func (p Payment) NextAfterLookUp(now time.Time, pol Policy, seen Seen) Step {
 	if step := p.nextCharge(now, pol, seen); step.Kind != StepRest {
 		return step
@@ -78,17 +79,11 @@ func (p Payment) NextAfterLookUp(now time.Time, pol Policy, seen Seen) Step {
 			return Step{Kind: StepRefund, Refund: r.ID}
 		case !pol.sendable(r.Operation, now):
 			return Step{Kind: StepPerson, Refund: r.ID}
-		case r.Operation.State == OperationNotRun || provenAbsent(pol, r.Operation, now):
+		case r.Operation.State == OperationNotRun || pol.arrived(r.Operation, now):
 			return Step{Kind: StepRefund, Refund: r.ID}
 		}
 	}
 	return Step{}
-}
-
-// provenAbsent reports whether "not found" now means that nothing will come of
-// the last sending of o.
-func provenAbsent(pol Policy, o Operation, now time.Time) bool {
-	return pol.AuthoritativeLookup && now.After(pol.arrival(o.LastSentAt))
 }
 
 func (p Payment) nextCharge(now time.Time, pol Policy, seen Seen) Step {
@@ -122,17 +117,18 @@ func (p Payment) nextFound(now time.Time) Step {
 	return Step{}
 }
 
-// nextMissing: the PSP has no such charge. That counts only when nothing can be
-// on its way any more.
+// nextMissing: the PSP knows of no such charge. The same key may be sent again
+// once nothing is on its way, whatever the look-up is worth; what is being
+// canceled has to wait until that silence is proof.
 func (p Payment) nextMissing(now time.Time, pol Policy) Step {
 	o := p.Create
 	switch {
 	case o.State == OperationAnswered:
 		return Step{Kind: StepPerson} // it had told us of it
-	case o.State != OperationNotRun && !provenAbsent(pol, o, now):
-		return Step{}
 	case p.CancelCause != "":
-		return Step{Kind: StepRecord, Event: EventAbsent}
+		return p.nextSilent(now, pol)
+	case o.State != OperationNotRun && !pol.arrived(o, now):
+		return Step{}
 	case !now.Before(p.ExpiresAt):
 		return Step{Kind: StepRecord, Event: EventCancelRequested}
 	case !pol.sendable(o, now):
@@ -141,11 +137,27 @@ func (p Payment) nextMissing(now time.Time, pol Policy) Step {
 	return Step{Kind: StepSend}
 }
 
+// nextSilent: a charge is to end of which the PSP knows nothing. It never was if
+// its only sending did not run, or if the PSP's "not found" is proof and nothing
+// can be on its way; otherwise a webhook or a person can tell.
+func (p Payment) nextSilent(now time.Time, pol Policy) Step {
+	o := p.Create
+	switch {
+	case o.State == OperationNotRun && o.Sends == 1:
+		return Step{Kind: StepRecord, Event: EventAbsent}
+	case !pol.arrived(o, now):
+		return Step{}
+	case pol.AuthoritativeLookup:
+		return Step{Kind: StepRecord, Event: EventAbsent}
+	}
+	return Step{Kind: StepPerson}
+}
+
 // nextHeld: funds are held at the PSP. A capture that may still arrive is waited
 // for; after a cancel was requested none is sent again.
 func (p Payment) nextHeld(now time.Time, pol Policy, seen Seen) Step {
 	capture := p.Capture
-	arriving := capture.open() && capture.State != OperationNotRun && !now.After(pol.arrival(capture.LastSentAt))
+	arriving := capture.open() && capture.State != OperationNotRun && !pol.arrived(capture, now)
 	switch {
 	case !seen.Found:
 		return Step{Kind: StepPerson}
