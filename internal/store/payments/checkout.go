@@ -153,11 +153,16 @@ func (t *Table) RaiseExecutions(ctx context.Context, id string, seen int64, clai
 	return t.commit(ctx, parts)
 }
 
-// PostponeCheckout moves the due date of a checkout that is still at that version.
+// PostponeCheckout moves the due date of a checkout that is still at that
+// version; a zero time takes it out of the index.
 func (t *Table) PostponeCheckout(ctx context.Context, id string, version int64, at time.Time, tries int) error {
 	key := checkoutKey(id)
 	w := store.Write{Kind: store.Update, Key: key, Set: store.Item{attrTries: int64(tries)}, If: store.Equal(attrVersion, version)}
-	fields(w.Set).due(queueDue, key, at)
+	if at.IsZero() {
+		w.Remove = []string{store.AttrDueShard, store.AttrDueAt}
+	} else {
+		fields(w.Set).due(queueDue, key, at)
+	}
 	return ignoreCondition(t.table.Write(ctx, w))
 }
 
