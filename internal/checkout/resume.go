@@ -36,6 +36,9 @@ func (s *Service) Repair(ctx context.Context, id string) error {
 	if c.DueAt.IsZero() || c.DueAt.After(now) {
 		return nil
 	}
+	if c.Status == StatusCompleted {
+		return s.repairNotice(ctx, c)
+	}
 	p, err := s.Store.Payment(ctx, c.PaymentID)
 	if err != nil {
 		return fmt.Errorf("read payment of %s: %w", id, err)
@@ -47,10 +50,33 @@ func (s *Service) Repair(ctx context.Context, id string) error {
 		_, err := s.record(ctx, c, journal.SourceReconciler, Event{Type: EventNeedsReview, Reason: "no progress"})
 		return err
 	}
-	if err := s.Store.PostponeCheckout(ctx, id, c.Version, now.Add(s.Spread(s.pause(c.Tries))), c.Tries+1); err != nil {
+	return s.again(ctx, c)
+}
+
+// again starts another execution, and looks again later.
+func (s *Service) again(ctx context.Context, c Checkout) error {
+	at := s.Now().Add(s.Spread(s.pause(c.Tries)))
+	if err := s.Store.PostponeCheckout(ctx, c.ID, c.Version, at, c.Tries+1); err != nil {
 		return err
 	}
 	return s.raise(ctx, c, nil)
+}
+
+// repairNotice looks once whether the buyer of a completed checkout was told,
+// and has it done again if not. It never undoes anything.
+func (s *Service) repairNotice(ctx context.Context, c Checkout) error {
+	told, err := s.Notices.Told(ctx, c.MerchantID, c.ID)
+	if err != nil {
+		return fmt.Errorf("look for the notification of %s: %w", c.ID, err)
+	}
+	if !told && c.Tries < maxTries {
+		return s.again(ctx, c)
+	}
+	if !told {
+		s.Meter.Count(MetricNotNotified, 1)
+		s.Log.ErrorContext(ctx, "buyer was not notified", "checkout_id", c.ID, "payment_id", string(c.PaymentID))
+	}
+	return s.Store.PostponeCheckout(ctx, c.ID, c.Version, time.Time{}, 0)
 }
 
 // waits reports whether only the customer or the PSP can bring c on.
@@ -163,7 +189,8 @@ func (s *Service) commit(ctx context.Context, c Checkout, e Event, change Change
 
 // due is when the sweep looks at c if nothing else happens.
 func (s *Service) due(c Checkout) time.Time {
-	if c.Status.Over() {
+	unsure := c.Status == StatusCompleted && c.Email != "" // whether the buyer was told
+	if c.Status.Over() && !unsure {
 		return time.Time{}
 	}
 	return c.UpdatedAt.Add(s.Settings.ReconcileAfter)

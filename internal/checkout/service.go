@@ -62,6 +62,11 @@ type Starter interface {
 	Start(ctx context.Context, name string, input Input) error
 }
 
+// Notices says whether the buyer of a checkout was told.
+type Notices interface {
+	Told(ctx context.Context, merchantID, checkoutID string) (bool, error)
+}
+
 // Input is what an execution starts with: all that its participants need, none
 // of it changeable.
 type Input struct {
@@ -92,6 +97,7 @@ const (
 	MetricNeedsReview  = "CheckoutNeedsReview"
 	MetricNotStarted   = "ExecutionNotStarted" // the sweep will start it
 	MetricCompensating = "CheckoutCompensating"
+	MetricNotNotified  = "BuyerNotNotified"
 )
 
 // Settings are the durations that checkouts need.
@@ -106,6 +112,7 @@ type Settings struct {
 type Service struct {
 	Store    Store
 	Starter  Starter
+	Notices  Notices // for Repair only
 	Settings Settings
 	Policy   func(psp string) payment.Policy
 	NewULID  func() string

@@ -245,8 +245,9 @@ func TestDerivedRefundIdsAreStableAndApart(t *testing.T) {
 	ids := map[payment.RefundID]string{}
 	for name, id := range map[string]payment.RefundID{
 		"late": payment.LateRefundID(paymentID), "late of another": payment.LateRefundID(other),
-		"compensation": payment.CompensationRefundID(paymentID), "compensation of another": payment.CompensationRefundID(other),
-		"outside": payment.OutsideRefundID("simulator", "rf_1"), "outside, another": payment.OutsideRefundID("simulator", "rf_2"),
+		"compensation": payment.CompensationRefundID(paymentID, 0), "compensation, second": payment.CompensationRefundID(paymentID, 1),
+		"compensation of another": payment.CompensationRefundID(other, 0),
+		"outside":                 payment.OutsideRefundID("simulator", "rf_1"), "outside, another": payment.OutsideRefundID("simulator", "rf_2"),
 		"outside of another PSP": payment.OutsideRefundID("stripe", "rf_1"), "outside, split elsewhere": payment.OutsideRefundID("simulatorrf_", "1"),
 	} {
 		if same, taken := ids[id]; taken {

@@ -1,0 +1,95 @@
+/*
+Package outbox carries committed journal rows out: to the event bus, and to the
+sagas that wait for their payment's news.
+
+A journal row is written in one transaction with the state that it tells of. The
+table's change stream brings each row here at least once and in order per
+payment. Its event has an id made of what it is about and the version, so that a
+consumer drops repeats by id, orders by version, and finds gaps by it.
+
+What fails and what then: an event that could not be published, or whose saga
+could not be woken, is reported, and its row comes again. What a stream outage
+swallows is found by the reconciler, by due dates.
+*/
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Event is one journal row on its way out. It holds nothing secret.
+type Event struct {
+	ID         string // deterministic: subject and version
+	Type       string // such as payment.captured
+	Subject    string // id of the payment or checkout
+	Version    int64
+	At         time.Time // UTC
+	Source     string    // api, webhook, saga or reconciler
+	MerchantID string
+	CheckoutID string // the checkout concerned, "" when there is none
+	Status     string // of the subject, after the event
+	Data       map[string]any
+}
+
+// EventID is the id of the event of a row: the same wherever the row is seen.
+func EventID(subject string, version int64) string {
+	return fmt.Sprintf("evt_%s_%d", subject, version)
+}
+
+// Publisher hands events to the bus.
+type Publisher interface {
+	// Publish returns one error for each event, in their order, nil where it was
+	// taken. Safe to repeat.
+	Publish(ctx context.Context, events []Event) []error
+}
+
+// Sagas are woken by news of their payment.
+type Sagas interface {
+	Begin(ctx context.Context, checkoutID string) error
+	Wake(ctx context.Context, checkoutID string) error
+}
+
+// Relay carries events out. Safe for concurrent use.
+type Relay struct {
+	Publisher Publisher
+	Sagas     Sagas
+}
+
+// Carry publishes events and wakes the sagas concerned. It returns one error for
+// each event, in their order. Safe to repeat.
+func (r *Relay) Carry(ctx context.Context, events []Event) []error {
+	errs := r.Publisher.Publish(ctx, events)
+	for i, e := range events {
+		errs[i] = errors.Join(errs[i], r.wake(ctx, e))
+	}
+	return errs
+}
+
+// wake starts an execution where an event needs one: the first of a new
+// checkout, in case nobody came to start it, and another when a payment or its
+// refund has ended. What a saga did itself is no news to it.
+func (r *Relay) wake(ctx context.Context, e Event) error {
+	switch {
+	case e.CheckoutID == "" || e.Source == "saga":
+		return nil
+	case e.Type == "checkout.created":
+		return r.Sagas.Begin(ctx, e.CheckoutID)
+	case strings.HasPrefix(e.Type, "checkout."):
+		return nil
+	case final(e):
+		return r.Sagas.Wake(ctx, e.CheckoutID)
+	}
+	return nil
+}
+
+func final(e Event) bool {
+	switch e.Type {
+	case "refund.succeeded", "refund.failed", "payment.captured", "payment.failed", "payment.canceled":
+		return true
+	}
+	return false
+}

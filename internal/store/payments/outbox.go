@@ -1,0 +1,29 @@
+package payments
+
+import (
+	"strings"
+
+	"github.com/kessai/kessai/internal/outbox"
+	"github.com/kessai/kessai/internal/store"
+)
+
+// RowChange reads off a change of the table whether a journal row was written,
+// and the event that it is. A row is written once and never changed; its removal
+// is no event.
+func RowChange(c store.Change) (outbox.Event, bool) {
+	if c.Old != nil || c.New == nil || !strings.HasPrefix(c.Key.SK, skEvent) {
+		return outbox.Event{}, false
+	}
+	subject, ok := idOf(c.Key, pkPayment)
+	if !ok {
+		if subject, ok = idOf(c.Key, pkCheckout); !ok {
+			return outbox.Event{}, false
+		}
+	}
+	r, row := reader(c.New), decodeRow(c.New)
+	return outbox.Event{
+		ID: outbox.EventID(subject, row.Version), Type: row.Type, Subject: subject, Version: row.Version, At: row.At,
+		Source: string(row.Source), MerchantID: r.str("merchant_id"), CheckoutID: r.str("checkout_id"),
+		Status: reader(row.Data).str("status"), Data: row.Data,
+	}, true
+}
