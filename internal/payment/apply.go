@@ -127,6 +127,10 @@ func (p *Payment) intend(e Event, from Status) (EventType, bool, error) {
 			return EventVoided, true, nil
 		}
 	case EventVoidSent:
+		// A void comes after the cancel that keeps the charge from being sent again.
+		if from.Open() && p.CancelCause == "" {
+			return "", false, illegal
+		}
 		if e.PSPReference != "" {
 			p.PSPReference = e.PSPReference
 		}
@@ -170,7 +174,7 @@ func (p *Payment) hear(e Event, from Status) (EventType, bool, error) {
 	switch e.Type {
 	case EventPending:
 		changed := p.Create.State != OperationAnswered || p.Mismatched
-		p.answer()
+		p.answer(e)
 		return e.Type, changed, nil
 	case EventActionRequired:
 		p.RedirectURL, p.ClientSecret = e.RedirectURL, e.ClientSecret
@@ -181,7 +185,7 @@ func (p *Payment) hear(e Event, from Status) (EventType, bool, error) {
 	case EventDeclined:
 		p.Failure, p.Buried = e.Failure, true
 	case EventVoided:
-		return p.hearVoid(from)
+		return p.hearVoid(e, from)
 	case EventAbsent:
 		// Silence alone never ends a payment: somebody must have asked for the end,
 		// and the PSP must not have told of the charge since it was looked up.
@@ -192,12 +196,12 @@ func (p *Payment) hear(e Event, from Status) (EventType, bool, error) {
 		p.Create.State = OperationAnswered
 		return EventVoided, true, nil
 	}
-	p.answer()
+	p.answer(e)
 	return e.Type, true, nil
 }
 
 // hearVoid notes that the PSP holds nothing and says that it never will.
-func (p *Payment) hearVoid(from Status) (EventType, bool, error) {
+func (p *Payment) hearVoid(e Event, from Status) (EventType, bool, error) {
 	news := from.Open() || !p.Buried || p.LateHold
 	p.Void = p.Void.answered()
 	p.Buried, p.LateHold = true, false
@@ -208,7 +212,7 @@ func (p *Payment) hearVoid(from Status) (EventType, bool, error) {
 	default:
 		p.Failure = p.cancelFailure()
 	}
-	p.answer()
+	p.answer(e)
 	return EventVoided, news, nil
 }
 
@@ -236,9 +240,11 @@ func (p *Payment) hearLate(e Event) (EventType, bool, error) {
 	return EventLateCaptured, true, nil
 }
 
-// answer notes that the PSP knows the charge and said where it stands.
-func (p *Payment) answer() {
-	p.Create.State, p.Mismatched = OperationAnswered, false
+// answer notes that the PSP knows the charge and said where it stands. Other
+// money stays other money to its end.
+func (p *Payment) answer(e Event) {
+	p.Create.State = OperationAnswered
+	p.Mismatched = p.Mismatched && e.Amount != p.Amount
 }
 
 func (o Operation) answered() Operation {

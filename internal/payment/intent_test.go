@@ -54,6 +54,18 @@ func TestAbsentNeedsACancelAndNoWordFromThePSP(t *testing.T) {
 	refused(t, after(t, canceling, fact(payment.EventPending)), intent(payment.EventAbsent))
 }
 
+// A void without a cancel before it would leave the charge free to be sent again.
+func TestVoidNeedsACancel(t *testing.T) {
+	all := inStatus(t)
+	for _, status := range []payment.Status{payment.StatusProcessing, payment.StatusRequiresAction, payment.StatusAuthorized} {
+		refused(t, all[status], intent(payment.EventVoidSent))
+		after(t, all[status], cancel(payment.CancelByMerchant), intent(payment.EventVoidSent))
+	}
+	for _, status := range []payment.Status{payment.StatusFailed, payment.StatusCanceled} {
+		after(t, all[status], intent(payment.EventVoidSent)) // what was found alive
+	}
+}
+
 func TestCancelOfACreatedPaymentEndsIt(t *testing.T) {
 	p := after(t, created(), cancel(payment.CancelByMerchant))
 	if p.Status != payment.StatusCanceled || p.HoldsReference {
