@@ -13,17 +13,25 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"maps"
 	"math/big"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/kessai/kessai/internal/api"
 	"github.com/kessai/kessai/internal/charge"
+	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/lease"
+	"github.com/kessai/kessai/internal/merchant"
+	"github.com/kessai/kessai/internal/notification"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp"
+	"github.com/kessai/kessai/internal/reconcile"
 	"github.com/kessai/kessai/internal/store/payments"
 	"github.com/kessai/kessai/internal/webhook"
 )
@@ -104,6 +112,58 @@ func (c Core) Applier(charges *charge.Service) *webhook.Applier {
 	}
 }
 
+// Checkouts makes checkouts and starts their executions. Notices is needed by
+// the sweep only.
+func (c Core) Checkouts(starter checkout.Starter, notices checkout.Notices) *checkout.Service {
+	return &checkout.Service{
+		Store: c.Payments, Starter: starter, Notices: notices, Policy: c.Policy,
+		Settings: checkout.Settings{
+			IdempotencyTTL: c.Durations.IdempotencyTTL, InProgressTTL: c.Durations.InProgressTTL,
+			PaymentExpiry: c.Durations.PaymentExpiry, ReconcileAfter: c.Durations.ReconcileAfter,
+		},
+		NewULID: c.NewULID, Now: c.Now, Spread: spread, Meter: c.Meter, Log: c.Log,
+	}
+}
+
+// SagaStep serves the payment steps of the saga.
+func (c Core) SagaStep(stock checkout.Stock) checkout.Handler {
+	return checkout.Handler{Saga: &checkout.Saga{Service: c.Checkouts(nil, nil), Payments: c.Charges(), Stock: stock}}
+}
+
+// Sweeper finishes what nobody finished.
+func (c Core) Sweeper(charges *charge.Service, checkouts *checkout.Service) *reconcile.Sweeper {
+	applier := c.Applier(charges)
+	return &reconcile.Sweeper{
+		Index: c.Payments, Now: c.Now, Meter: c.Meter, Log: c.Log,
+		Repairs: map[reconcile.Kind]reconcile.Repair{
+			reconcile.KindPayment: func(ctx context.Context, id string) error {
+				_, err := charges.Drive(ctx, payment.ID(id), journal.SourceReconciler)
+				return err
+			},
+			reconcile.KindWebhook: func(ctx context.Context, id string) error {
+				name, eventID, _ := strings.Cut(id, "#")
+				return applier.Apply(ctx, name, eventID)
+			},
+			reconcile.KindCheckout: checkouts.Repair,
+		},
+	}
+}
+
+// Sweep is the schedule's handler.
+type Sweep struct{ Sweeper *reconcile.Sweeper }
+
+// Handle runs one sweep. Its report is the function's result.
+func (s *Sweep) Handle(ctx context.Context) (reconcile.Report, error) { return s.Sweeper.Sweep(ctx) }
+
+// Told says whether the buyer of a checkout was notified.
+type Told struct{ Notices *notification.Participant }
+
+// Told reads the notifications of a checkout.
+func (t Told) Told(ctx context.Context, merchantID, checkoutID string) (bool, error) {
+	sent, err := t.Notices.ListByCheckout(ctx, merchantID, checkoutID)
+	return len(sent) > 0, err
+}
+
 func (c Core) webhookSettings() webhook.Settings {
 	return webhook.Settings{ReconcileAfter: c.Durations.ReconcileAfter, Wait: c.Durations.PaymentExpiry}
 }
@@ -146,4 +206,24 @@ func below(bound time.Duration) time.Duration {
 		return bound / 2
 	}
 	return time.Duration(n.Int64())
+}
+
+// Merchants makes merchants and keys.
+func (c Core) Merchants(prefix string) *merchant.Service {
+	return &merchant.Service{
+		Store: c.Payments, IdempotencyTTL: c.Durations.IdempotencyTTL, KeyPrefix: prefix,
+		NewULID: c.NewULID, NewSecret: merchant.NewSecret, Now: c.Now,
+	}
+}
+
+// API is the merchant API over its flows.
+func (c Core) API(charges *charge.Service, merchants *merchant.Service, defaultPSP string) *api.Handler {
+	return api.New(api.Config{
+		Charges: charges, Lists: c.Payments, Inbox: c.Payments, Merchants: merchants,
+		Settings: api.Settings{
+			DefaultPSP: defaultPSP, PSPs: slices.Sorted(maps.Keys(c.Providers)),
+			IdempotencyTTL: c.Durations.IdempotencyTTL, Webhooks: c.webhookSettings(),
+		},
+		Now: c.Now, Log: c.Log,
+	})
 }

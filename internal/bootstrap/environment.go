@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -133,4 +134,13 @@ func (e *Environment) Durations() Durations {
 
 func (e *Environment) fault(name, what string) {
 	e.faults = append(e.faults, fmt.Errorf("%s %s", name, what))
+}
+
+// Port reads a TCP port.
+func (e *Environment) Port(name string) int {
+	port, err := strconv.Atoi(e.Required(name))
+	if err != nil || port < 1 || port > 65535 {
+		e.fault(name, "is no port")
+	}
+	return port
 }

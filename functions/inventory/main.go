@@ -1,0 +1,10 @@
+// Command inventory is the stock participant of the order saga.
+package main
+
+import (
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/kessai/kessai/internal/bootstrap"
+)
+
+func main() { lambda.Start(bootstrap.Must(bootstrap.Inventory())) }

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/kessai/kessai/infra/local/simulator"
+	"github.com/kessai/kessai/internal/bootstrap"
+	"github.com/kessai/kessai/internal/ingress"
+	"github.com/kessai/kessai/internal/inventory"
+	"github.com/kessai/kessai/internal/merchant"
+	"github.com/kessai/kessai/internal/notification"
+	"github.com/kessai/kessai/internal/order"
+	"github.com/kessai/kessai/internal/outbox"
+	"github.com/kessai/kessai/internal/psp"
+	"github.com/kessai/kessai/internal/store"
+	"github.com/kessai/kessai/internal/store/dynamo"
+	"github.com/kessai/kessai/internal/store/memory"
+	"github.com/kessai/kessai/internal/store/payments"
+	"github.com/kessai/kessai/internal/stream"
+	"github.com/kessai/kessai/internal/telemetry"
+)
+
+// product is every function of the product in one process.
+type product struct {
+	api       http.Handler
+	webhooks  http.Handler
+	simulator *simulator.Server
+	sweeper   *bootstrap.Sweep
+	table     *memory.Table
+	saga      *saga
+	every     time.Duration
+	log       *slog.Logger
+}
+
+func newProduct(ctx context.Context, s settings) (*product, error) {
+	log := telemetry.Logger(os.Stderr, s.environment.LogLevel())
+	table := memory.New(memory.Options{Now: bootstrap.Clock, OnFailure: func(name string, c store.Change, err error) {
+		log.Error("change given up", "subscription", name, "key", c.Key.String(), "reason", err.Error())
+	}})
+	core, err := newCore(s, table, log)
+	if err != nil {
+		return nil, err
+	}
+	stock := inventory.New(memory.New(memory.Options{Now: bootstrap.Clock}), bootstrap.Clock)
+	orders := order.New(memory.New(memory.Options{Now: bootstrap.Clock}), bootstrap.Clock, order.RefuseSKUsFrom(rejectPrefix))
+	notices := bootstrap.Notices(memory.New(memory.Options{Now: bootstrap.Clock}), log)
+	saga, err := newSaga(participants{
+		"SagaStepFunction": core.SagaStep(stock).Invoke, "InventoryFunction": inventory.NewHandler(stock).Invoke,
+		"OrdersFunction": order.NewHandler(orders).Invoke, "NotificationsFunction": notification.NewHandler(notices).Invoke,
+	})
+	if err != nil {
+		return nil, err
+	}
+	checkouts := core.Checkouts(saga, bootstrap.Told{Notices: notices})
+	charges := core.Charges()
+	applying := &stream.Webhooks{Applier: core.Applier(charges), Log: log}
+	relaying := &stream.Outbox{Carrier: &outbox.Relay{Publisher: silentBus{}, Sagas: checkouts}, Log: log}
+	table.Subscribe("webhook-apply", dynamo.StreamHandler(applying.Handle))
+	table.Subscribe("outbox-relay", dynamo.StreamHandler(relaying.Handle))
+
+	keys := core.Merchants(merchant.PrefixTest)
+	if err := seed(ctx, keys); err != nil {
+		return nil, err
+	}
+	sim, err := simulator.New(simulator.Config{
+		WebhookURL: loopback(s.webhookPort) + "/simulator", PublicURL: loopback(s.pspPort), Secret: simulatorSecret, Logger: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	merchantAPI := core.API(charges, keys, "simulator")
+	authorizer := &merchant.Authorizer{Log: log, Keys: &merchant.Keyring{Store: core.Payments, Now: core.Now, OperatorKeys: operatorKeys}}
+	intake := ingress.New(ingress.Config{Receiver: core.Ingest(), Now: core.Now, Log: log})
+	return &product{
+		api:      &gateway{authorize: authorizer.Handle, api: merchantAPI.Handle, console: merchantAPI.Handle},
+		webhooks: functionURL(intake.Handle), simulator: sim, table: table, saga: saga,
+		sweeper: &bootstrap.Sweep{Sweeper: core.Sweeper(charges, checkouts)}, every: s.durations.ReconcileEvery, log: log,
+	}, nil
+}
+
+func newCore(s settings, table store.Table, log *slog.Logger) (bootstrap.Core, error) {
+	webhooks, err := bootstrap.WebhooksOf(map[string]bootstrap.WebhookSecret{
+		"simulator": {Current: simulatorSecret}, "stripe": {Current: stripeSecret},
+		"adyen": {Current: adyenHMACKey, MerchantAccount: adyenAccount},
+	}, loopback(s.pspPort), s.durations)
+	if err != nil {
+		return bootstrap.Core{}, err
+	}
+	provider, ok := webhooks["simulator"].(psp.Provider)
+	if !ok {
+		return bootstrap.Core{}, fmt.Errorf("the simulator's adapter takes no calls")
+	}
+	return bootstrap.Core{
+		Payments: payments.New(table), Providers: map[string]psp.Provider{"simulator": provider}, Webhooks: webhooks,
+		Durations: s.durations, Now: bootstrap.Clock, NewULID: bootstrap.ULIDs(bootstrap.Clock), Meter: &telemetry.Tally{}, Log: log,
+	}, nil
+}
+
+func seed(ctx context.Context, keys *merchant.Service) error {
+	for id, key := range merchants {
+		if err := keys.Seed(ctx, id, key, merchant.RoleMerchant); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func operatorKeys(context.Context) ([]string, error) { return []string{operatorKey}, nil }
+
+// sweep stands in for the schedule.
+func (p *product) sweep(ctx context.Context) {
+	ticker := time.NewTicker(p.every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		bounded, cancel := context.WithTimeout(ctx, sweepTimeout)
+		if _, err := p.sweeper.Handle(bounded); err != nil {
+			p.log.Warn("sweep failed", "reason", err.Error())
+		}
+		cancel()
+	}
+}
+
+// sweepTimeout is the reconcile function's time, as in the template.
+const sweepTimeout = 60 * time.Second
+
+func (p *product) close() {
+	p.table.Close()
+	p.saga.close()
+}
+
+// silentBus stands in for the event bus: whoever wants to see the events reads
+// the journals.
+type silentBus struct{}
+
+func (silentBus) Publish(_ context.Context, events []outbox.Event) []error {
+	return make([]error, len(events))
+}
