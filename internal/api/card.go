@@ -1,0 +1,196 @@
+package api
+
+import (
+	"regexp"
+	"time"
+	"unicode"
+)
+
+// Lengths of a primary account number (ISO/IEC 7812-1).
+const (
+	minCardDigits = 13
+	maxCardDigits = 19
+)
+
+// cardLike reports whether a text holds what looks like a card number: 13 to 19
+// digits of any script whose last one checks the others (Luhn), also with spaces,
+// dashes or invisible characters in between. Between groups of digits any
+// beginning and any end counts, so that a number is found after a house number.
+//
+// Two things that look so by chance are let pass, since merchants use them as
+// references: a UUID, and a point in time. Digits that stand right beside a letter
+// are part of some other name nine times in ten; they count only with the
+// beginning and length that an issuer gives out.
+func cardLike(text string) bool {
+	if len(text) < minCardDigits {
+		return false
+	}
+	text = uuid.ReplaceAllStringFunc(text, func(s string) string {
+		if !hexLetter.MatchString(s) {
+			return s
+		}
+		return "x"
+	})
+	for _, run := range digitRuns([]rune(text)) {
+		if run.holdsCard() {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	uuid      = regexp.MustCompile(`\b[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b`)
+	hexLetter = regexp.MustCompile(`[A-Fa-f]`)
+)
+
+// run is digits with only separators between them.
+type run struct {
+	digits       []byte // 0 to 9
+	starts, ends []int  // indexes into digits where a group starts, and after its end
+	before       bool   // a letter stands right before
+	after        bool   // a letter stands right after
+}
+
+// digitRuns takes a text apart.
+func digitRuns(text []rune) []run {
+	var all []run
+	var current run
+	separated := false
+	finish := func(next rune) {
+		if n := len(current.digits); n > 0 {
+			current.ends = append(current.ends, n)
+			current.after = !separated && unicode.IsLetter(next)
+			all = append(all, current)
+		}
+		current, separated = run{}, false
+	}
+	previous := ' '
+	for _, r := range text {
+		digit, ok := digitOf(r)
+		switch {
+		case ok && len(current.digits) == 0:
+			current.before = unicode.IsLetter(previous)
+			current.starts = append(current.starts, 0)
+			current.digits = append(current.digits, digit)
+		case ok:
+			if n := len(current.digits); separated {
+				current.ends, current.starts = append(current.ends, n), append(current.starts, n)
+			}
+			current.digits, separated = append(current.digits, digit), false
+		case separates(r):
+			separated = true
+		default:
+			finish(r)
+		}
+		previous = r
+	}
+	finish(' ')
+	return all
+}
+
+// separates reports whether people or programs put r between the groups of a number.
+func separates(r rune) bool {
+	return r == '\t' || r == '\n' || r == '\r' || unicode.In(r, unicode.Zs, unicode.Pd, unicode.Cf)
+}
+
+// digitOf is the value of a decimal digit of any script. Each script has its ten
+// digits in a row, and each range of the table begins with a zero.
+func digitOf(r rune) (byte, bool) {
+	if '0' <= r && r <= '9' {
+		return byte(r - '0'), true
+	}
+	if r < unicode.MaxLatin1 || !unicode.IsDigit(r) {
+		return 0, false
+	}
+	for _, block := range unicode.Nd.R16 {
+		if rune(block.Lo) <= r && r <= rune(block.Hi) {
+			return byte((r - rune(block.Lo)) % 10), true
+		}
+	}
+	for _, block := range unicode.Nd.R32 {
+		if rune(block.Lo) <= r && r <= rune(block.Hi) {
+			return byte((r - rune(block.Lo)) % 10), true
+		}
+	}
+	return 0, false
+}
+
+// holdsCard tries every sequence of whole groups.
+func (r run) holdsCard() bool {
+	for i, start := range r.starts {
+		for j := i; j < len(r.ends); j++ {
+			number := r.digits[start:r.ends[j]]
+			if len(number) > maxCardDigits {
+				break
+			}
+			if len(number) < minCardDigits || !luhn(number) || pointInTime(number) {
+				continue
+			}
+			glued := i == 0 && r.before || j == len(r.ends)-1 && r.after
+			if !glued || issued(number) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// luhn checks the last digit of a number (ISO/IEC 7812-1 annex B).
+func luhn(number []byte) bool {
+	sum := 0
+	for i := range number {
+		d := int(number[len(number)-1-i])
+		if i%2 == 1 {
+			if d *= 2; d > 9 {
+				d -= 9
+			}
+		}
+		sum += d
+	}
+	return sum%10 == 0
+}
+
+// pointInTime reports whether a number is a time as programs write it: since 1970
+// in milli-, micro- or nanoseconds from 2001 to 2033, or date and time of day. No
+// issuer has numbers of these lengths that begin so.
+func pointInTime(number []byte) bool {
+	switch len(number) {
+	case 13, 16, 19:
+		return number[0] == 1
+	case 14, 17:
+		text := make([]byte, 14)
+		for i := range text {
+			text[i] = '0' + number[i]
+		}
+		at, err := time.Parse("20060102150405", string(text))
+		return err == nil && at.Year() >= 1900 && at.Year() < 2100
+	}
+	return false
+}
+
+// issued reports whether an issuer gives out numbers with this beginning and length.
+func issued(number []byte) bool {
+	first := func(n int) int {
+		v := 0
+		for _, d := range number[:n] {
+			v = v*10 + int(d)
+		}
+		return v
+	}
+	two, three, four := first(2), first(3), first(4)
+	switch n := len(number); n {
+	case 13, 19:
+		return number[0] == 4 || n == 19 && (two == 62 || two == 81 || four == 6011)
+	case 14:
+		return two == 36 || two == 38 || two == 39 || three >= 300 && three <= 305 || three == 309
+	case 15:
+		return two == 34 || two == 37
+	case 16:
+		return number[0] == 4 || two >= 51 && two <= 55 || four >= 2200 && four <= 2720 || four >= 3528 && four <= 3589 ||
+			two == 62 || two == 64 || two == 65 || two == 81 || four == 6011 || two == 50 || two == 67
+	case 17, 18:
+		return two == 62 || two == 67
+	}
+	return false
+}

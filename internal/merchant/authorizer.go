@@ -1,0 +1,66 @@
+package merchant
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+)
+
+// Names in an authorizer's context, as the API reads them.
+const (
+	ContextMerchant = "merchant" // the merchant's id, "" for the operator and for nobody
+	ContextRole     = "role"     // a Role, "" for nobody
+	ContextFailure  = "failure"  // FailureUnavailable when nobody could tell, else ""
+)
+
+// FailureUnavailable says in an authorizer's context that whose the key is could
+// not be found out: 503, and not 401.
+const FailureUnavailable = "unavailable"
+
+// Authorizer is the Lambda authorizer of the merchant API (HTTP API, payload 2.0,
+// simple responses).
+//
+// It lets every request pass and says in its context who makes it; the API
+// answers nobody with 401. API Gateway's own answers to a refusal are no
+// problem+json, and 403 where the right one is 401. For the same reason its
+// configuration names no identity source: a request without one would be answered
+// by API Gateway itself. That rules out its cache, so a revoked key ends at once.
+type Authorizer struct {
+	Keys *Keyring
+	Log  *slog.Logger
+}
+
+// Handle tells who makes the request. It never fails and never refuses.
+func (a *Authorizer) Handle(ctx context.Context, request events.APIGatewayV2CustomAuthorizerV2Request) (events.APIGatewayV2CustomAuthorizerSimpleResponse, error) {
+	key, _ := bearer(request.Headers)
+	p, err := a.Keys.Authenticate(ctx, key)
+	failure := ""
+	if err != nil && !errors.Is(err, ErrUnknownKey) {
+		a.Log.ErrorContext(ctx, "request not authorized", "reason", err.Error())
+		failure = FailureUnavailable
+	}
+	return events.APIGatewayV2CustomAuthorizerSimpleResponse{
+		IsAuthorized: true,
+		Context:      map[string]any{ContextMerchant: p.MerchantID, ContextRole: string(p.Role), ContextFailure: failure},
+	}, nil
+}
+
+// bearer is the key of an Authorization header (RFC 6750 section 2.1). The
+// scheme is compared without regard to case.
+func bearer(headers map[string]string) (string, bool) {
+	for name, value := range headers {
+		if !strings.EqualFold(name, "Authorization") {
+			continue
+		}
+		scheme, key, ok := strings.Cut(strings.Trim(value, " \t"), " ")
+		key = strings.Trim(key, " ")
+		if !ok || !strings.EqualFold(scheme, "Bearer") || strings.ContainsAny(key, " \t,") {
+			return "", false
+		}
+		return key, key != ""
+	}
+	return "", false
+}
