@@ -17,6 +17,8 @@ import (
 //
 //   - Stream mappings: package stream.
 //   - Time to live: its CloudFormation drops TimeToLiveSpecification. enableExpiry sets it by the API.
+//   - The authorizer's identity source: without one in the template, its CloudFormation puts the Authorization header
+//     there, and requests without a key never reach the product. clearIdentitySource takes it out again.
 //   - Schedules: its scheduler looks once in ten seconds, and knows minutes as the real one does. sweepEvery calls the
 //     function itself when a run asks for anything but whole minutes.
 //
@@ -53,6 +55,15 @@ func enableExpiry(ctx context.Context, s settings, deployed stack) error {
 		if err != nil {
 			return fmt.Errorf("time to live of %s: %w", name, err)
 		}
+	}
+	return nil
+}
+
+// clearIdentitySource makes the authorizer see every request, as the template says.
+func clearIdentitySource(ctx context.Context, s settings, deployed stack) error {
+	place := "/v2/apis/" + deployed.resources["HttpApi"] + "/authorizers/" + deployed.resources["HttpAuthorizer"]
+	if err := (wire{url: s.awsURL()}).apigateway(ctx, place, []byte(`{"identitySource":[]}`)); err != nil {
+		return fmt.Errorf("identity source of the authorizer: %w", err)
 	}
 	return nil
 }

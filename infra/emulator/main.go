@@ -89,6 +89,9 @@ func prepare(ctx context.Context, s settings, deployed stack) error {
 	if err := enableExpiry(ctx, s, deployed); err != nil {
 		return err
 	}
+	if err := clearIdentitySource(ctx, s, deployed); err != nil {
+		return err
+	}
 	if err := seed(ctx, s, deployed); err != nil {
 		return err
 	}

@@ -76,6 +76,17 @@ func (w wire) lambda(ctx context.Context, path string, out any) error {
 	return json.Unmarshal(answer, out)
 }
 
+// apigateway changes a resource of API Gateway's API.
+func (w wire) apigateway(ctx context.Context, path string, change []byte) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPatch, w.url+path, bytes.NewReader(change))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	_, err = w.send(request, "apigateway", change)
+	return err
+}
+
 func (w wire) send(request *http.Request, service string, content []byte) ([]byte, error) {
 	sum := sha256.Sum256(content)
 	hash := hex.EncodeToString(sum[:])
