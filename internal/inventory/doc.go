@@ -45,6 +45,8 @@
 // (DynamoDB cancels all but one) is the adapter's: it retries with full jitter. A
 // test holds 64 buyers of one SKU, under that rule, to a few attempts per sale.
 //
+// # What it does not do
+//
 // Records are never deleted: a tombstone that expired would let a late Reserve
 // hold stock for ever.
 package inventory
