@@ -15,7 +15,7 @@ const (
 	paymentID = "pay_01KDYAK348M9S346Q3D25VT4F5"
 	payment   = `{"id":"pay_01KDYAK348M9S346Q3D25VT4F5","object":"payment","status":"captured","version":2,"amount":5000,"currency":"JPY",` +
 		`"amount_captured":5000,"amount_refunded":0,"capture_method":"automatic","reference":"order-42","psp":"simulator",` +
-		`"psp_reference":"ch_8sKq2","failure":null,"next_action":null,"client_secret":null,"in_doubt":false,"disputed":false,` +
+		`"psp_reference":"ch_8sKq2","failure":null,"next_action":null,"client_secret":null,"in_doubt":false,"disputed":false,"disputes":[],` +
 		`"refunds":[],"metadata":{},"created_at":"2026-01-02T03:04:05Z","updated_at":"2026-01-02T03:04:06Z"}`
 	order   = `{"amount":5000,"currency":"JPY","payment_method":"tok_captured"}`
 	listEnd = `],"next_cursor":null}`
