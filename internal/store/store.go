@@ -83,14 +83,15 @@ type Write struct {
 // Write is all or nothing, at most MaxWrites items, each key once. One write is
 // a plain conditional write; several are a transaction. Its error is nil, a
 // *ConditionError when a condition did not hold (nothing was written),
-// ErrTooLarge (nothing was written), or any other error: then the outcome is
-// unknown and the caller must read before it decides. A repeat of a write that
+// ErrTooLarge or ErrInvalid (nothing was written), or any other error: then the
+// outcome is unknown and the caller must read before it decides. A repeat of a write that
 // had succeeded unseen is recognised by its writer token and reported as success.
 // Contention and throttling are retried inside, within the context's deadline.
 type Table interface {
 	// Get reads one item consistently. It returns ErrNotFound when it is absent.
 	Get(ctx context.Context, key Key) (Item, error)
-	// Query reads one page; consistent on the table, eventually so on IndexDue.
+	// Query reads one page; consistent on the table, eventually so on IndexDue. It
+	// returns ErrCursor when the cursor is not one of that kind of query.
 	Query(ctx context.Context, q Query) (Page, error)
 	Write(ctx context.Context, writes ...Write) error
 }

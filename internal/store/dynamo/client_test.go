@@ -76,6 +76,8 @@ func TestAnswersOfTheWireAreUnderstood(t *testing.T) {
 			twoPut, is(store.ErrUnavailable), 8},
 		{"too large", 400, prefix + `ValidationException","message":"Item size has exceeded the maximum allowed size"}`, onePut, is(store.ErrTooLarge), 1},
 		{"server error", 500, prefix + `InternalServerError","message":"oops"}`, onePut, is(store.ErrUnavailable), 3},
+		{"server error of another kind", 500, prefix + `SomethingNewException","message":"oops"}`, onePut, is(store.ErrUnavailable), 3},
+		{"refused request of another kind", 400, prefix + `SomethingNewException","message":"no"}`, onePut, isPlain, 1},
 		{"no answer of DynamoDB", 502, `<html>bad gateway</html>`, onePut, is(store.ErrUnavailable), 3},
 		{"throttled", 400, `{"__type":"com.amazon.coral.availability#ThrottlingException","message":"slow"}`, onePut, is(store.ErrUnavailable), 8},
 	}
@@ -118,6 +120,11 @@ func TestABodyThatTheSDKClosedIsNoFailedRequest(t *testing.T) {
 
 func is(want error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, want) }
+}
+
+// isPlain is an error that none of the port's names stand for.
+func isPlain(err error) bool {
+	return err != nil && !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrInvalid)
 }
 
 func refusedWrite(i int) func(error) bool {

@@ -19,7 +19,7 @@ type Handler func(ctx context.Context, batch []store.Change) error
 const (
 	defaultBatchSize = 10 // of the deployed stream mappings
 	defaultWorkers   = 16 // a batch may wait for a PSP; others must go on
-	defaultAttempts  = 6  // with the pauses below: given up within about three seconds
+	defaultAttempts  = 6  // with the pauses below: given up within about two seconds
 
 	pauseBase = 50 * time.Millisecond
 	pauseCap  = 5 * time.Second
