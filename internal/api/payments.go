@@ -4,14 +4,13 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/kessai/kessai/internal/charge"
 	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/merchant"
 	"github.com/kessai/kessai/internal/money"
+	"github.com/kessai/kessai/internal/outbox"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/store/payments"
 )
@@ -170,7 +169,8 @@ func (h *Handler) listPayments(ctx context.Context, c *call) (answer, error) {
 	return page(rows, next, payment.Payment.View)
 }
 
-// event is a journal row as its merchant sees it.
+// event is a journal row as its merchant sees it. Its id is that of the event
+// which leaves for the bus.
 type event struct {
 	ID      string         `json:"id"`
 	Type    string         `json:"type"`
@@ -178,13 +178,6 @@ type event struct {
 	At      time.Time      `json:"at"`
 	Source  journal.Source `json:"source"`
 	Data    map[string]any `json:"data"`
-}
-
-// EventID names a journal row of a resource for ever: "evt_", the resource's id
-// without its own prefix, and the version.
-func EventID(resourceID string, version int64) string {
-	_, own, _ := strings.Cut(resourceID, "_")
-	return "evt_" + own + "_" + strconv.FormatInt(version, 10)
 }
 
 func (h *Handler) listEvents(ctx context.Context, c *call) (answer, error) {
@@ -209,7 +202,7 @@ func (h *Handler) listEvents(ctx context.Context, c *call) (answer, error) {
 		if data == nil {
 			data = map[string]any{}
 		}
-		return event{EventID(string(p.ID), r.Version), r.Type, r.Version, r.At, r.Source, data}
+		return event{outbox.EventID(string(p.ID), r.Version), r.Type, r.Version, r.At, r.Source, data}
 	})
 }
 

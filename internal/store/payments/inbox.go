@@ -111,9 +111,10 @@ func (t *Table) Save(ctx context.Context, it webhook.Item) error {
 }
 
 // Reopen makes a quarantined or ignored item received again, for an operator's
-// replay, and writes the claim of the request in the same transaction. An item
-// in another status stays as it is; the claim is written all the same. It
-// returns a *journal.Conflict with the record that has the key already.
+// replay, and writes the claim of the request in the same transaction. One that is
+// still received is woken; an applied one stays as it is, and the claim is written
+// all the same. It returns a *journal.Conflict when the item has moved on, or with
+// the record that has the key already.
 func (t *Table) Reopen(ctx context.Context, it webhook.Item, claim idempotency.Claim) error {
 	key := inboxKey(it.PSP, it.EventID)
 	unchanged := store.Equal(attrStatus, string(it.Status))
@@ -127,6 +128,9 @@ func (t *Table) Reopen(ctx context.Context, it webhook.Item, claim idempotency.C
 			Kind: store.Update, Key: key, Set: store.Item(f), Remove: []string{"reason", store.AttrExpiresAt},
 			Add: map[string]int64{attrWake: 1}, If: unchanged,
 		}
+	}
+	if it.Status == webhook.StatusReceived { // it waits for its next try: that is now
+		inbox = store.Write{Kind: store.Update, Key: key, Add: map[string]int64{attrWake: 1}, If: unchanged}
 	}
 	return t.commit(ctx, []part{{inbox, movedOn}, claimPart(claim)})
 }
