@@ -84,7 +84,9 @@ func (p *Payment) learn(e Event, from Status) (kind EventType, changed bool, err
 	case EventUnanswered, EventNotRun, EventCaptureRefused, EventVoidRefused:
 		return p.miss(e)
 	case EventMismatched:
-		changed, p.Mismatched = !p.Mismatched, true
+		changed = !p.Mismatched || p.Create.State != OperationAnswered
+		// An answer all the same: the charge is there, and silence is no proof any more.
+		p.Mismatched, p.Create.State = true, OperationAnswered
 		return e.Type, changed, nil
 	case EventRefundRequested, EventRefundSent, EventRefundUnanswered:
 		return p.askRefund(e)
@@ -171,6 +173,9 @@ func (p *Payment) hear(e Event, from Status) (EventType, bool, error) {
 	if p.Status.Dead() && (e.Type == EventCaptured || e.Type == EventAuthorized) {
 		return p.hearLate(e)
 	}
+	if from.Dead() && e.Type == EventDeclined { // what was held for it has lapsed
+		return p.hearVoid(e, from)
+	}
 	switch e.Type {
 	case EventPending:
 		changed := p.Create.State != OperationAnswered || p.Mismatched
@@ -183,7 +188,7 @@ func (p *Payment) hear(e Event, from Status) (EventType, bool, error) {
 		p.AmountCaptured = e.Captured
 		p.Capture = p.Capture.answered()
 	case EventDeclined:
-		p.Failure, p.Buried = e.Failure, true
+		p.Failure, p.Buried = e.Failure.clone(), true
 	case EventVoided:
 		return p.hearVoid(e, from)
 	case EventAbsent:

@@ -162,6 +162,7 @@ func TestRowTypesThatApplyChooses(t *testing.T) {
 		{"the PSP has no charge", expired, intent(payment.EventAbsent), payment.EventVoided},
 		{"late money", canceledBySilence(t), fact(payment.EventCaptured), payment.EventLateCaptured},
 		{"late hold", canceledBySilence(t), fact(payment.EventAuthorized), payment.EventLateAuthorized},
+		{"late decline", canceledBySilence(t), fact(payment.EventDeclined), payment.EventVoided},
 		{"captured", processing(), fact(payment.EventCaptured), payment.EventCaptured},
 	}
 	for _, tt := range tests {
@@ -267,6 +268,10 @@ func TestFactsAreRemembered(t *testing.T) {
 	voided := after(t, held, fact(payment.EventVoided))
 	if voided.LateHold || !voided.Buried {
 		t.Errorf("got hold %v, buried %v; want a void to end the hold", voided.LateHold, voided.Buried)
+	}
+	lapsed := after(t, held, fact(payment.EventDeclined))
+	if lapsed.LateHold || !lapsed.Buried || lapsed.Status != payment.StatusCanceled || lapsed.Failure.Code != payment.FailureExpired {
+		t.Errorf("got hold %v, buried %v, %s, %+v; want a decline to end the hold and nothing else", lapsed.LateHold, lapsed.Buried, lapsed.Status, lapsed.Failure)
 	}
 	if p := after(t, held, fact(payment.EventCaptured)); p.LateHold {
 		t.Error("got a late hold beside late money, want none")

@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"maps"
 	"time"
 
 	"github.com/kessai/kessai/internal/money"
@@ -26,7 +27,7 @@ func New(t Terms, at time.Time) (Payment, Row) {
 	p := Payment{
 		ID: t.ID, MerchantID: t.MerchantID, CheckoutID: t.CheckoutID, Version: 1, Status: StatusCreated,
 		Amount: t.Amount, CaptureMethod: t.CaptureMethod, PaymentMethod: t.PaymentMethod,
-		Reference: t.Reference, ReturnURL: t.ReturnURL, PSP: t.PSP, Metadata: t.Metadata,
+		Reference: t.Reference, ReturnURL: t.ReturnURL, PSP: t.PSP, Metadata: maps.Clone(t.Metadata),
 		CreatedAt: at, UpdatedAt: at, ExpiresAt: t.ExpiresAt, HoldsReference: t.Reference != "",
 	}
 	return p, p.row(EventCreated, Event{At: at})

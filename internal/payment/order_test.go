@@ -96,6 +96,9 @@ func lateHistories() []history {
 		{"held for a dead payment, then voided", canceledBySilence, []payment.Event{
 			fact(payment.EventPending), fact(payment.EventAuthorized), fact(payment.EventVoided),
 		}, outcome{status: payment.StatusCanceled}},
+		{"held for a dead payment, then lapsed", canceledBySilence, []payment.Event{
+			fact(payment.EventPending), fact(payment.EventAuthorized), fact(payment.EventDeclined),
+		}, outcome{status: payment.StatusCanceled}},
 		{"captured after a confirmed void", func(t testing.TB) payment.Payment {
 			return after(t, canceling(t), fact(payment.EventVoided))
 		}, []payment.Event{fact(payment.EventAuthorized), fact(payment.EventCaptured), returned},

@@ -195,9 +195,14 @@ func (p Payment) clone() Payment {
 	p.Metadata = maps.Clone(p.Metadata)
 	p.Refunds = slices.Clone(p.Refunds)
 	p.Disputes = slices.Clone(p.Disputes)
-	if p.Failure != nil {
-		f := *p.Failure
-		p.Failure = &f
-	}
+	p.Failure = p.Failure.clone()
 	return p
+}
+
+func (f *Failure) clone() *Failure {
+	if f == nil {
+		return nil
+	}
+	c := *f
+	return &c
 }

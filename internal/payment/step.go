@@ -59,7 +59,7 @@ func (p Payment) Next(now time.Time) Step {
 // voidOwed reports whether a void can go out without asking first: the PSP has
 // told us of the charge, somebody wants its end, and no void was tried yet.
 func (p Payment) voidOwed() bool {
-	return p.Status.Open() && p.CancelCause != "" && p.Create.State == OperationAnswered &&
+	return p.Status.Open() && p.CancelCause != "" && p.Create.State == OperationAnswered && p.PSPReference != "" &&
 		p.Void.State == OperationNone && !p.Capture.open()
 }
 
@@ -90,7 +90,7 @@ func (p Payment) nextCharge(now time.Time, pol Policy, seen Seen) Step {
 	switch p.Status {
 	case StatusProcessing, StatusRequiresAction:
 		if seen.Found {
-			return p.nextFound(now)
+			return p.nextFound(now, seen)
 		}
 		return p.nextMissing(now, pol)
 	case StatusAuthorized:
@@ -104,9 +104,11 @@ func (p Payment) nextCharge(now time.Time, pol Policy, seen Seen) Step {
 	return Step{}
 }
 
-// nextFound: the PSP has the charge, and it has no outcome.
-func (p Payment) nextFound(now time.Time) Step {
+// nextFound: the PSP has the charge, and it has no outcome that we believe.
+func (p Payment) nextFound(now time.Time, seen Seen) Step {
 	switch {
+	case !seen.Live:
+		return Step{Kind: StepPerson} // it ended there with other money
 	case p.CancelCause != "":
 		return Step{Kind: StepVoid}
 	case !now.Before(p.ExpiresAt):
@@ -159,7 +161,7 @@ func (p Payment) nextHeld(now time.Time, pol Policy, seen Seen) Step {
 	capture := p.Capture
 	arriving := capture.open() && capture.State != OperationNotRun && !pol.arrived(capture, now)
 	switch {
-	case !seen.Found:
+	case !seen.Found, !seen.Live:
 		return Step{Kind: StepPerson}
 	case arriving:
 		return Step{}

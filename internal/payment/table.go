@@ -29,7 +29,7 @@ var table = map[EventType]string{
 	EventActionRequired: "-       R          .        .          .        .      .        .",
 	EventAuthorized:     "-       A          A        .          .        =      =        .",
 	EventCaptured:       "-       T          T        T          .        =      =        .",
-	EventDeclined:       "-       F          F        .          .        .      .        .",
+	EventDeclined:       "-       F          F        .          .        .      =        .",
 	EventVoided:         "-       L          L        L          .        =      =        .",
 	EventAbsent:         "-       L          -        -          .        .      .        .",
 	EventUnanswered:     "-       =          =        =          .        =      =        .",
