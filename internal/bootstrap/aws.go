@@ -64,7 +64,7 @@ func (a account) table(name string) store.Table {
 
 // secret reads a JSON secret. Its text never appears in an error.
 func (a account) readSecret(ctx context.Context, id string, into any) error {
-	client := secretsmanager.New(secretsmanager.Options{Region: a.region, Credentials: a.credentials(), BaseEndpoint: a.baseEndpoint("SECRETS_MANAGER")})
+	client := secretsmanager.New(secretsmanager.Options{Region: a.region, Credentials: a.credentials(), HTTPClient: dynamo.HTTPClient(), BaseEndpoint: a.baseEndpoint("SECRETS_MANAGER")})
 	out, err := client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String(id)})
 	if err != nil {
 		return fmt.Errorf("read secret: %w", err)
@@ -78,14 +78,14 @@ func (a account) readSecret(ctx context.Context, id string, into any) error {
 // starter starts executions of a state machine.
 func (a account) starter(machine string) *stepfunctions.Starter {
 	return &stepfunctions.Starter{Machine: machine, API: sfn.New(sfn.Options{
-		Region: a.region, Credentials: a.credentials(), BaseEndpoint: a.baseEndpoint("SFN"),
+		Region: a.region, Credentials: a.credentials(), HTTPClient: dynamo.HTTPClient(), BaseEndpoint: a.baseEndpoint("SFN"),
 	})}
 }
 
 // publisher puts events on a bus.
 func (a account) publisher(bus string) *eventbridge.Publisher {
 	return &eventbridge.Publisher{Bus: bus, API: awseventbridge.New(awseventbridge.Options{
-		Region: a.region, Credentials: a.credentials(), BaseEndpoint: a.baseEndpoint("EVENTBRIDGE"),
+		Region: a.region, Credentials: a.credentials(), HTTPClient: dynamo.HTTPClient(), BaseEndpoint: a.baseEndpoint("EVENTBRIDGE"),
 	})}
 }
 

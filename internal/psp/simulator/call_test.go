@@ -213,7 +213,6 @@ func TestNewRefusesWhatItCannotUse(t *testing.T) {
 		"a query":               func(c *simulator.Config) { c.BaseURL = "https://psp.example?a=b" },
 		"no time-out":           func(c *simulator.Config) { c.Timeout = 0 },
 		"no tolerance":          func(c *simulator.Config) { c.Tolerance = 0 },
-		"no secret":             func(c *simulator.Config) { c.Secrets = nil },
 		"an empty secret":       func(c *simulator.Config) { c.Secrets = []string{secret, ""} },
 		"an empty key":          func(c *simulator.Config) { c.Secrets = []string{"whsec_"} },
 		"no prefix":             func(c *simulator.Config) { c.Secrets = []string{strings.TrimPrefix(secret, "whsec_")} },

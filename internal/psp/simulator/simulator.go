@@ -34,7 +34,8 @@ type Config struct {
 	// BaseURL is an absolute http or https address without query.
 	BaseURL string
 	// Secrets are Standard Webhooks secrets, "whsec_" and base64, current first.
-	// A webhook signed with any of them is accepted.
+	// A webhook signed with any of them is accepted. Without one the adapter only
+	// calls, and reads what was verified elsewhere: it refuses every delivery.
 	Secrets []string
 	// Tolerance is how far a webhook's timestamp may be from its arrival, either way.
 	Tolerance time.Duration

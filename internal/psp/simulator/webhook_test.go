@@ -173,3 +173,19 @@ func TestNotificationIsWhatTheBodySays(t *testing.T) {
 		}
 	}
 }
+
+// An adapter that only calls has no secret, and nothing verifies with none.
+func TestWithoutASecretEveryDeliveryIsRefused(t *testing.T) {
+	adapter, err := simulator.New(simulator.Config{BaseURL: "http://127.0.0.1:3002", Tolerance: time.Minute, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := http.Header{}
+	now := time.Unix(1_700_000_000, 0)
+	header.Set("webhook-id", "evt_1")
+	header.Set("webhook-timestamp", "1700000000")
+	header.Set("webhook-signature", "v1,")
+	if _, err := adapter.Verify(psp.Delivery{Header: header, Body: []byte(`{}`), ReceivedAt: now}); !errors.Is(err, psp.ErrSignature) {
+		t.Errorf("got %v, want ErrSignature", err)
+	}
+}

@@ -42,7 +42,7 @@ func NewClient(c Config) *dynamodb.Client {
 	o := dynamodb.Options{
 		Region:      c.Region,
 		Credentials: aws.CredentialsProviderFunc(c.credentials),
-		HTTPClient:  httpClient(),
+		HTTPClient:  HTTPClient(),
 		Retryer:     aws.NopRetryer{},
 	}
 	if c.Endpoint != "" {
@@ -60,7 +60,9 @@ func (c Config) credentials(context.Context) (aws.Credentials, error) {
 	}, nil
 }
 
-func httpClient() *http.Client {
+// HTTPClient is how the product calls AWS: short time-outs, no redirects. The
+// clients of the other services use it too.
+func HTTPClient() *http.Client {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return &http.Client{
 		Timeout: attemptTimeout,
