@@ -21,7 +21,7 @@ type Delivery struct {
 type Notification struct {
 	EventID string // the provider's event id, or one derived from its content, at most 255 bytes
 	Type    string // the provider's word, "" when the body cannot be read
-	Body    []byte // the message's raw bytes
+	Body    []byte // the message's raw bytes, or its signed fields where the scheme signs no bytes
 }
 
 // Acknowledgement is the body a provider expects with a 200.
@@ -32,7 +32,8 @@ type Acknowledgement struct {
 
 // Event is one notification in the words of this package. Exactly one of
 // Refund, Dispute or neither is set; Charge holds what the provider said of the
-// charge with it, at least its references and money.
+// charge with it, at least its references and money; with a refund it may be no
+// more than the provider's Reference, by which Lookup finds the rest.
 type Event struct {
 	// Status is what became of the charge, "" for an event about a refund or a dispute.
 	Status  Status

@@ -107,18 +107,21 @@ func (w *wireItem) item() (item, bool) {
 	return i, i.PSPReference != "" && i.EventCode != ""
 }
 
-// scalar is the text of a JSON string, number or boolean, and "" for none.
+// scalar is the text of a JSON string, number or boolean, and "" for null and
+// for what is not there.
 func scalar(raw jsontext.Value) (text string, ok bool) {
 	switch raw.Kind() {
-	case '0', 't', 'f':
+	case jsontext.KindNumber, jsontext.KindTrue, jsontext.KindFalse:
 		return string(raw), true
-	case '"':
+	case jsontext.KindString:
 		return text, json.Unmarshal(raw, &text) == nil
-	case 'n':
+	case jsontext.KindNull:
 		return "", true
-	default: // an object, an array, or not there at all
+	case jsontext.KindInvalid:
 		return "", len(raw) == 0
+	case jsontext.KindBeginObject, jsontext.KindEndObject, jsontext.KindBeginArray, jsontext.KindEndArray:
 	}
+	return "", false
 }
 
 // isInteger reports digits as one writes them, or nothing for a missing amount.

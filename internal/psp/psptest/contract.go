@@ -121,7 +121,7 @@ func checkAnswers(t *testing.T, s *suite) {
 }
 
 func checkRefusals(t *testing.T, s *suite) {
-	held := s.create(t, TokenCaptured, true)
+	held := s.create(t, "", true)
 	tooMuch := psp.CaptureRequest{Key: "k1", Reference: held.Reference, Amount: amount(5001)}
 	_, err := s.Provider.Capture(t.Context(), tooMuch)
 	s.expect(t, err, OperationCapture, psp.OutcomeRejected)
@@ -157,7 +157,7 @@ func checkLookups(t *testing.T, s *suite) {
 			t.Errorf("%+v: got %v, want ErrNotFound", request, err)
 		}
 	}
-	want := s.create(t, TokenCaptured, false)
+	want := s.create(t, "", false)
 	for _, request := range []psp.LookupRequest{{PaymentID: paymentID}, {Reference: want.Reference}} {
 		got, err := s.Provider.Lookup(t.Context(), request)
 		if err != nil || got.Reference != want.Reference || got.Status != psp.StatusCaptured {
@@ -179,7 +179,7 @@ func checkLookups(t *testing.T, s *suite) {
 }
 
 func checkKeyReuse(t *testing.T, s *suite) {
-	s.create(t, TokenCaptured, false)
+	s.create(t, "", false)
 	request := createRequest(TokenCaptured)
 	request.Amount = amount(5001)
 	_, err := s.Provider.Create(t.Context(), request)
@@ -205,7 +205,7 @@ func checkRepeat(t *testing.T, s *suite) {
 }
 
 func checkNoKey(t *testing.T, s *suite) {
-	held := s.create(t, TokenCaptured, true)
+	held := s.create(t, "", true)
 	before := len(s.Sent())
 	request := createRequest(TokenCaptured)
 	for _, key := range []string{"", strings.Repeat("k", 65)} {

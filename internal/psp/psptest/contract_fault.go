@@ -28,8 +28,8 @@ func (s *suite) checkFault(t *testing.T, operation Operation, fault Fault) {
 		t.Errorf("got no answer in %s, want the provider to give up by itself", patience)
 	}
 	if e, ok := errors.AsType[*psp.Error](err); ok {
-		if low, high := retryAfter(fault); e.RetryAfter < low || e.RetryAfter > high {
-			t.Errorf("got RetryAfter %s, want %s to %s", e.RetryAfter, low, high)
+		if bounds := retryAfter[fault]; e.RetryAfter < bounds[0] || e.RetryAfter > bounds[1] {
+			t.Errorf("got RetryAfter %s, want %s to %s", e.RetryAfter, bounds[0], bounds[1])
 		}
 	}
 	s.expectEffect(t, operation, fault.Effect())
@@ -42,17 +42,12 @@ func (s *suite) checkFault(t *testing.T, operation Operation, fault Fault) {
 	s.expectSameBytes(t)
 }
 
-// retryAfter is how long a provider may say to wait.
-func retryAfter(fault Fault) (low, high time.Duration) {
-	switch fault {
-	case FaultThrottled:
-		return 7 * time.Second, 7 * time.Second
-	case FaultThrottledUntil:
-		return 6 * time.Second, 8 * time.Second // HTTP dates are in seconds
-	case FaultThrottledForever:
-		return time.Second, 24 * time.Hour
-	}
-	return 0, 0
+// retryAfter is how long a provider may say to wait, from and to; HTTP dates are
+// in seconds.
+var retryAfter = map[Fault][2]time.Duration{
+	FaultThrottled:        {7 * time.Second, 7 * time.Second},
+	FaultThrottledUntil:   {6 * time.Second, 8 * time.Second},
+	FaultThrottledForever: {time.Second, 24 * time.Hour},
 }
 
 // prepare is the state that a call of the operation needs, and the call. Its
@@ -64,22 +59,22 @@ func (s *suite) prepare(t *testing.T, operation Operation) func(context.Context)
 		request := createRequest(TokenCaptured)
 		return func(ctx context.Context) (string, error) { return chargeText(s.Provider.Create(ctx, request)) }
 	case OperationCapture:
-		c := s.createAs(t, "capture", true)
+		c := s.create(t, "capture", true)
 		request := psp.CaptureRequest{Key: "key-capture", Reference: c.Reference, Amount: amount(4000)}
 		return func(ctx context.Context) (string, error) { return chargeText(s.Provider.Capture(ctx, request)) }
 	case OperationCancel:
-		c := s.createAs(t, "cancel", true)
+		c := s.create(t, "cancel", true)
 		request := psp.CancelRequest{Key: "key-cancel", Reference: c.Reference}
 		return func(ctx context.Context) (string, error) { return chargeText(s.Provider.Cancel(ctx, request)) }
 	case OperationRefund:
-		c := s.createAs(t, "refund", false)
+		c := s.create(t, "refund", false)
 		request := psp.RefundRequest{Key: "key-refund", Reference: c.Reference, RefundID: "re_1", Amount: amount(2000)}
 		return func(ctx context.Context) (string, error) {
 			r, err := s.Provider.Refund(ctx, request)
 			return fmt.Sprintf("%+v", r), err
 		}
 	case OperationLookup:
-		s.createAs(t, "lookup", false)
+		s.create(t, "lookup", false)
 		request := psp.LookupRequest{PaymentID: paymentID + "lookup"}
 		return func(ctx context.Context) (string, error) { return chargeText(s.Provider.Lookup(ctx, request)) }
 	}
@@ -91,20 +86,9 @@ func chargeText(c psp.Charge, err error) (string, error) {
 	return fmt.Sprintf("%s %s %s %s %d %d", c.Reference, c.PaymentID, c.Status, c.Amount, c.Captured, c.Refunded), err
 }
 
-// create makes the charge of createRequest.
-func (s *suite) create(t *testing.T, token string, manual bool) psp.Charge {
-	t.Helper()
-	request := createRequest(token)
-	request.ManualCapture = manual
-	c, err := s.Provider.Create(t.Context(), request)
-	if err != nil {
-		t.Fatalf("got %v, want a charge", err)
-	}
-	return c
-}
-
-// createAs makes a charge of a payment of its own.
-func (s *suite) createAs(t *testing.T, suffix string, manual bool) psp.Charge {
+// create makes the charge of createRequest, or that of a payment of its own with
+// the suffix.
+func (s *suite) create(t *testing.T, suffix string, manual bool) psp.Charge {
 	t.Helper()
 	request := createRequest(TokenCaptured)
 	request.PaymentID += suffix

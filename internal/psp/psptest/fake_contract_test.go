@@ -1,7 +1,6 @@
 package psptest_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -45,14 +44,21 @@ func TestFakeKeepsTheContract(t *testing.T) {
 }
 
 func breakFake(fake *psptest.Fake, operation psptest.Operation, fault psptest.Fault) bool {
-	failure := errors.New("lost")
-	switch fault {
-	case psptest.FaultSilenceBefore, psptest.FaultSilenceAfter, psptest.FaultErrorBefore, psptest.FaultErrorAfter:
-	case psptest.FaultThrottled:
-		failure = &psp.Error{Operation: string(operation), Outcome: psp.OutcomeThrottled, RetryAfter: 7 * time.Second}
-	case psptest.FaultConnectionRefused, psptest.FaultInProgress:
-		failure = &psp.Error{Operation: string(operation), Outcome: fault.Outcome(), Err: context.DeadlineExceeded}
-	default:
+	lost := errors.New("lost")
+	told := func(e psp.Error) error {
+		e.Operation, e.Outcome = string(operation), fault.Outcome()
+		return &e
+	}
+	failure, found := map[psptest.Fault]error{
+		psptest.FaultSilenceBefore:     lost,
+		psptest.FaultSilenceAfter:      lost,
+		psptest.FaultErrorBefore:       lost,
+		psptest.FaultErrorAfter:        lost,
+		psptest.FaultConnectionRefused: told(psp.Error{}),
+		psptest.FaultInProgress:        told(psp.Error{HTTPStatus: 409}),
+		psptest.FaultThrottled:         told(psp.Error{HTTPStatus: 429, RetryAfter: 7 * time.Second}),
+	}[fault]
+	if !found {
 		return false
 	}
 	hook := func() error { return failure }

@@ -174,6 +174,17 @@ func TestChargesAreReadWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
+func TestAnswersAreBounded(t *testing.T) {
+	const most = 1 << 20
+	for size, ok := range map[int]bool{most: true, most + 1: false, 2 * most: false} {
+		body := chargeBody + strings.Repeat(" ", size-len(chargeBody))
+		_, err := answering(t, 200, body).Create(t.Context(), createRequest())
+		if (err == nil) != ok || (err != nil && psp.OutcomeOf(err) != psp.OutcomeUnknown) {
+			t.Errorf("%d bytes: got %v, want accepted %t", size, err, ok)
+		}
+	}
+}
+
 func redirecting(address string) string {
 	return `{"id":"ch_1","reference":"pay_1","amount":1,"currency":"JPY","status":"requires_action","captured":0,"refunded":0,` +
 		`"redirect_url":` + address + `}`

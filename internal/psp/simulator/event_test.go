@@ -50,14 +50,20 @@ func TestTheTypeOfAnEventIsTheFact(t *testing.T) {
 		{"captured, snapshot authorized", "charge.captured", charge("authorized", `,"captured":0`), captured(5000)},
 		{"captured, status unknown", "charge.captured", charge("settled", ``), captured(5000)},
 		{"captured, more than the amount", "charge.captured", charge("captured", `,"captured":6000`), captured(6000)},
-		{"failed", "charge.failed", charge("failed", `,"decline_code":"lost_card"`),
-			with(psp.StatusFailed, func(c *psp.Charge) { c.Decline = &psp.Decline{Code: "lost_card"} })},
-		{"failed, no code", "charge.failed", charge("failed", ``),
-			with(psp.StatusFailed, func(c *psp.Charge) { c.Decline = &psp.Decline{Code: "card_declined", Retryable: true} })},
+		{
+			"failed", "charge.failed", charge("failed", `,"decline_code":"lost_card"`),
+			with(psp.StatusFailed, func(c *psp.Charge) { c.Decline = &psp.Decline{Code: "lost_card"} }),
+		},
+		{
+			"failed, no code", "charge.failed", charge("failed", ``),
+			with(psp.StatusFailed, func(c *psp.Charge) { c.Decline = &psp.Decline{Code: "card_declined", Retryable: true} }),
+		},
 		{"canceled, snapshot captured late", "charge.canceled", charge("captured", `,"captured":5000`), with(psp.StatusCanceled, nil)},
 		{"pending", "charge.pending", charge("pending", ``), with(psp.StatusPending, nil)},
-		{"requires action", "charge.requires_action", charge("requires_action", `,"redirect_url":"https://psp.example/r"`),
-			with(psp.StatusRequiresAction, func(c *psp.Charge) { c.RedirectURL = "https://psp.example/r" })},
+		{
+			"requires action", "charge.requires_action", charge("requires_action", `,"redirect_url":"https://psp.example/r"`),
+			with(psp.StatusRequiresAction, func(c *psp.Charge) { c.RedirectURL = "https://psp.example/r" }),
+		},
 		{"requires action, over already", "charge.requires_action", charge("captured", `,"redirect_url":null`), with(psp.StatusRequiresAction, nil)},
 		{"captured, a redirect of no use", "charge.captured", charge("captured", `,"captured":5000,"redirect_url":"https://psp.example/r"`), captured(5000)},
 	}

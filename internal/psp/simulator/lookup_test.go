@@ -49,8 +49,12 @@ func TestOnlyTheProvidersWordIsNotFound(t *testing.T) {
 		if errors.Is(err, psp.ErrNotFound) != tt.notFound {
 			t.Errorf("%s: got %v, want not found %t", tt.name, err, tt.notFound)
 		}
-		if e, ok := errors.AsType[*psp.Error](err); !tt.notFound && (!ok || e.Operation != "lookup") {
+		e, ok := errors.AsType[*psp.Error](err)
+		if !tt.notFound && (!ok || e.Operation != "lookup") {
 			t.Errorf("%s: got %v, want an error of the look-up", tt.name, err)
+		}
+		if ok && tt.status == http.StatusNotFound && e.Outcome != psp.OutcomeUnknown {
+			t.Errorf("%s: got outcome %d, want unknown", tt.name, e.Outcome)
 		}
 	}
 }
@@ -81,6 +85,7 @@ func TestOfSeveralChargesTheOneWithMoneyIsFound(t *testing.T) {
 }
 
 func TestEveryPageIsRead(t *testing.T) {
+	var first, last string
 	adapter := newAdapter(t, baseURL, &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 		query := r.URL.Query()
 		if query.Get("reference") != "pay_1" {
@@ -88,15 +93,19 @@ func TestEveryPageIsRead(t *testing.T) {
 		}
 		switch query.Get("cursor") {
 		case "":
-			return fixed(200, listOf(`"a&b"`))(r)
+			return fixed(200, listOf(`"a&b"`, first))(r)
 		case "a&b":
-			return fixed(200, listOf(`"c"`, row("failed", "failed", 0, 0)))(r)
+			return fixed(200, listOf(`"c"`))(r)
 		}
-		return fixed(200, listOf("null", row("taken", "captured", 9, 0)))(r)
+		return fixed(200, listOf("null", last))(r)
 	})})
-	got, err := adapter.Lookup(t.Context(), psp.LookupRequest{PaymentID: "pay_1"})
-	if err != nil || got.Reference != "taken" {
-		t.Errorf("got %+v %v, want the charge of the last page", got, err)
+	failed, taken := row("failed", "failed", 0, 0), row("taken", "captured", 9, 0)
+	for _, order := range [][2]string{{failed, taken}, {taken, failed}} {
+		first, last = order[0], order[1]
+		got, err := adapter.Lookup(t.Context(), psp.LookupRequest{PaymentID: "pay_1"})
+		if err != nil || got.Reference != "taken" {
+			t.Errorf("got %+v %v, want the charge with money of either page", got, err)
+		}
 	}
 }
 

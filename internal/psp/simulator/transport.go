@@ -77,7 +77,7 @@ func (a *Adapter) send(ctx context.Context, operation string, r request) (answer
 		}
 		return answer{}, unknown(operation, 0, plainCause(err, errNoAnswer))
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode == http.StatusTooManyRequests { // whoever said so, nothing ran
 		return answer{}, throttled(operation, response.Header)
 	}

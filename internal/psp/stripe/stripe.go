@@ -109,7 +109,7 @@ func (a *Adapter) Acknowledge() psp.Acknowledgement {
 	return psp.Acknowledgement{ContentType: "application/json", Body: "{}"}
 }
 
-// parseHeader takes the header apart: exactly one t, any number of v1, and
+// parseHeader takes the header apart: at most one t, any number of v1, and
 // elements of other schemes, which are left out.
 func parseHeader(header string) (timestamp string, signatures []string, ok bool) {
 	elements := strings.Split(header, ",")
@@ -131,7 +131,7 @@ func parseHeader(header string) (timestamp string, signatures []string, ok bool)
 			signatures = append(signatures, value)
 		}
 	}
-	return timestamp, signatures, timestamp != ""
+	return timestamp, signatures, true // a missing t is not fresh
 }
 
 // fresh reports a timestamp in Unix seconds no further from the arrival than
