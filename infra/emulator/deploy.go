@@ -28,6 +28,7 @@ const (
 type stack struct {
 	outputs   map[string]string
 	resources map[string]string
+	schedules []schedule
 }
 
 // deploy uploads code, definition and template, creates the stack and waits for it.
@@ -63,7 +64,9 @@ func deploy(ctx context.Context, s settings, zips map[string]string) (stack, err
 			return stack{}, err
 		}
 	}
-	return createStack(ctx, s)
+	created, err := createStack(ctx, s)
+	created.schedules = rewritten.schedules
+	return created, err
 }
 
 // sameFunctions makes sure that template and folders name the same functions. The emulator would deploy a function

@@ -19,8 +19,8 @@ import (
 //   - Time to live: its CloudFormation drops TimeToLiveSpecification. enableExpiry sets it by the API.
 //   - The authorizer's identity source: without one in the template, its CloudFormation puts the Authorization header
 //     there, and requests without a key never reach the product. clearIdentitySource takes it out again.
-//   - Schedules: its scheduler looks once in ten seconds, and knows minutes as the real one does. sweepEvery calls the
-//     function itself when a run asks for anything but whole minutes.
+//   - Schedules: its scheduler looks once in ten seconds, and knows minutes as the real one does. callEvery calls the
+//     functions itself when a run asks for anything but whole minutes.
 //
 // What remains, and is not hidden: StartExecution with the name of a running execution is always refused where AWS
 // accepts the same input again; the whole state machine's TimeoutSeconds is not enforced; throttling, reserved
@@ -71,21 +71,20 @@ func clearIdentitySource(ctx context.Context, s settings, deployed stack) error 
 // wholeMinutes says whether the template's schedule can be trusted with the length.
 func wholeMinutes(every time.Duration) bool { return every%time.Minute == 0 }
 
-// sweepEvery calls the sweep on a schedule of its own until ctx ends. A sweep that outlasts its interval is followed
-// by the next one at once, never joined by it.
-func sweepEvery(ctx context.Context, every time.Duration, c carrier) {
+// callEvery calls a function on a schedule of its own until ctx ends. A call that outlasts its interval is followed by
+// the next one at once, never joined by it.
+func callEvery(ctx context.Context, every time.Duration, s schedule, c carrier) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	event := []byte(`{"version":"0","detail-type":"Scheduled Event","source":"aws.scheduler","detail":"{}","resources":[]}`)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		_, failure, err := c.Invoke(ctx, stackName+"-reconcile", event)
+		_, failure, err := c.Invoke(ctx, stackName+"-"+s.function, s.event)
 		if ctx.Err() == nil && (err != nil || failure != "") {
-			slog.WarnContext(ctx, "sweep failed", "failure", failure, "error", err)
+			slog.WarnContext(ctx, "scheduled call failed", "function", s.function, "failure", failure, "error", err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -100,7 +101,9 @@ func prepare(ctx context.Context, s settings, deployed stack) error {
 		return err
 	}
 	if !wholeMinutes(s.reconcileEvery) {
-		go sweepEvery(ctx, s.reconcileEvery, carrier)
+		for _, schedule := range deployed.schedules {
+			go callEvery(ctx, s.reconcileEvery, schedule, carrier)
+		}
 	}
 	return nil
 }
@@ -162,23 +165,24 @@ func openToPublic(ctx context.Context, s settings, deployed stack, d doors) (sto
 func awaitHealth(ctx context.Context, apiURL string) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
+	last := "no answer"
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, apiURL+"/healthz", nil)
 		if err != nil {
 			return fmt.Errorf("health: %w", err)
 		}
-		status := "no answer"
 		if answer, err := http.DefaultClient.Do(request); err == nil {
+			body, _ := io.ReadAll(io.LimitReader(answer.Body, 1000)) // a part of it is better than nothing
 			_ = answer.Body.Close()
-			status = answer.Status
 			if answer.StatusCode == http.StatusOK {
 				return nil
 			}
+			last = answer.Status + " " + string(body) // the emulator tells here why a function can't start
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("GET /healthz: %s", status)
-		case <-time.After(100 * time.Millisecond):
+			return fmt.Errorf("GET /healthz: %s", last)
+		case <-time.After(time.Second):
 		}
 	}
 }

@@ -7,6 +7,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"github.com/kessai/kessai/internal/bootstrap"
+	"github.com/kessai/kessai/internal/merchant"
+	"github.com/kessai/kessai/internal/store/dynamo"
+	"github.com/kessai/kessai/internal/store/payments"
 )
 
 // Keys of a run on this machine. They are public, as everything here is bound to the loopback address.
@@ -18,10 +23,25 @@ const (
 	adyenAccount    = "KessaiTest"
 )
 
-var merchantKeys = [...]string{"sk_test_alpha", "sk_test_beta"}
+// merchants by id, with their keys.
+var merchants = map[string]string{"alpha": "sk_test_alpha", "beta": "sk_test_beta"}
 
-// seed puts the secrets of a run in the place of the generated and empty ones, before any function has started.
+// seed makes the merchants, and puts the secrets of a run in the place of the generated and empty ones, before any
+// function has started.
 func seed(ctx context.Context, s settings, deployed stack) error {
+	table := dynamo.New(dynamo.NewClient(dynamo.Config{
+		Region: region, AccessKeyID: rootKey, SecretAccessKey: rootKey, Endpoint: s.awsURL(),
+	}), deployed.outputs["PaymentsTableName"], dynamo.Options{})
+	keys := &merchant.Service{Store: payments.New(table), Now: bootstrap.Clock}
+	for id, key := range merchants {
+		if err := keys.Seed(ctx, id, key, merchant.RoleMerchant); err != nil {
+			return fmt.Errorf("merchant %s: %w", id, err)
+		}
+	}
+	return seedSecrets(ctx, s, deployed)
+}
+
+func seedSecrets(ctx context.Context, s settings, deployed stack) error {
 	client := secretsmanager.New(secretsmanager.Options{Region: region, BaseEndpoint: aws.String(s.awsURL()), Credentials: aws.CredentialsProviderFunc(credentials)})
 	secrets := map[string]any{
 		"OperatorSecretArn": map[string]string{"operator_key": operatorKey},

@@ -32,5 +32,5 @@ curl -s %s/v1/payments -H 'Authorization: Bearer %s' -H 'Idempotency-Key: first'
   -d '{"amount":5000,"currency":"JPY","payment_method":"tok_captured","reference":"order-1"}'
 
 Ctrl-C stops everything.
-`, s.apiURL(), operatorKey, s.webhookURL(), s.pspURL(), s.awsURL(), rootKey, rootKey, region, s.apiURL(), merchantKeys[0])
+`, s.apiURL(), operatorKey, s.webhookURL(), s.pspURL(), s.awsURL(), rootKey, rootKey, region, s.apiURL(), merchants["alpha"])
 }

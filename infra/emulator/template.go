@@ -13,7 +13,17 @@ import (
 type template struct {
 	text      []byte
 	functions []string // names of the folders it wants
+	schedules []schedule
 }
+
+// schedule is a function that is called again and again.
+type schedule struct {
+	function string // folder
+	event    []byte
+}
+
+// scheduledEvent is what a function gets whose schedule names no input of its own.
+const scheduledEvent = `{"version":"0","detail-type":"Scheduled Event","source":"aws.scheduler","detail":"{}","resources":[]}`
 
 // rewriteTemplate does to the template what `sam deploy` does to it, which is to write the places of uploaded files
 // into it, and then what the emulator needs. The list of the latter is all that differs from a deploy:
@@ -21,7 +31,7 @@ type template struct {
 //   - Architectures: functions run as processes of this machine, so they are built for it.
 //   - AWS::Events::Archive is left out: the emulator refuses the type, and nothing here replays an archive.
 //   - RECONCILE_EVERY: a test wants seconds where EventBridge Scheduler, and so the parameter, knows minutes. The
-//     functions get the true length; what is not whole minutes is then carried out by sweepEvery.
+//     functions get the true length; what is not whole minutes is then carried out by callEvery.
 func rewriteTemplate(source []byte, bucket string, reconcileEvery time.Duration) (template, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(source, &document); err != nil {
@@ -50,6 +60,7 @@ func rewriteTemplate(source []byte, bucket string, reconcileEvery time.Duration)
 				return template{}, err
 			}
 			result.functions = append(result.functions, folder)
+			result.schedules = append(result.schedules, schedulesOf(folder, child(properties, "Events"))...)
 			set(properties, "CodeUri", scalar(fmt.Sprintf("s3://%s/%s.zip", bucket, folder)))
 		case "AWS::Serverless::StateMachine":
 			set(properties, "DefinitionUri", scalar(fmt.Sprintf("s3://%s/%s", bucket, definitionKey)))
@@ -66,6 +77,22 @@ func rewriteTemplate(source []byte, bucket string, reconcileEvery time.Duration)
 	}
 	result.text = text
 	return result, nil
+}
+
+func schedulesOf(folder string, events *yaml.Node) []schedule {
+	var all []schedule
+	for i := 0; events != nil && i+1 < len(events.Content); i += 2 {
+		event := events.Content[i+1]
+		if child(event, "Type").Value != "ScheduleV2" {
+			continue
+		}
+		input := scheduledEvent
+		if own := child(child(event, "Properties"), "Input"); own != nil {
+			input = own.Value
+		}
+		all = append(all, schedule{function: folder, event: []byte(input)})
+	}
+	return all
 }
 
 // functionFolder tells the folder from the function's name, which is the stack's name and the folder's.

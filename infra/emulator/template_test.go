@@ -91,3 +91,21 @@ func TestTemplateAndFoldersHaveToNameTheSameFunctions(t *testing.T) {
 		t.Errorf("sameFunctions: got %v, want none", err)
 	}
 }
+
+func TestEverySweepIsCalledWithTheInputOfItsSchedule(t *testing.T) {
+	text, err := os.ReadFile("../../" + templateFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := rewriteTemplate(text, "place", time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, s := range made.schedules {
+		got[s.function] = string(s.event)
+	}
+	if len(got) != 2 || got["reconcile"] != scheduledEvent || got["notifications"] != `{"command":"sweep"}` {
+		t.Errorf("schedules: got %v, want the sweeps of reconcile and notifications", got)
+	}
+}
