@@ -22,7 +22,7 @@ type call struct {
 	params    map[string]string
 	principal merchant.Principal
 	key       string     // of a POST, its Idempotency-Key
-	paymentID payment.ID // for log lines; only ever one of the caller's own
+	paymentID payment.ID // for log lines; well-formed, or ""
 }
 
 func newCall(request events.APIGatewayV2HTTPRequest) *call {

@@ -81,7 +81,7 @@ type Handler struct {
 	table []route
 }
 
-// New is a Handler of every route whose flow is configured.
+// New is a Handler.
 func New(c Config) *Handler {
 	h := &Handler{Config: c}
 	h.table = h.routes()
@@ -133,6 +133,9 @@ func (h *Handler) judge(ctx context.Context, c *call) (answer, error) {
 		if err := c.readKey(); err != nil {
 			return answer{}, err
 		}
+	}
+	if id := payment.ID(c.params["id"]); id.WellFormed() {
+		c.paymentID = id
 	}
 	return found.serve(ctx, c)
 }

@@ -304,3 +304,12 @@ func (w *world) want(r response, status int, code string) {
 		w.t.Errorf("got %d %s, want %d %s", r.status, r.text, status, code)
 	}
 }
+
+// What a provider may say instead of an answer.
+var (
+	errSilence   = context.DeadlineExceeded
+	errThrottled = &psp.Error{Operation: "capture", Outcome: psp.OutcomeThrottled, HTTPStatus: 429}
+	errRefused   = &psp.Error{Operation: "capture", Outcome: psp.OutcomeRejected, HTTPStatus: 402, Code: "refused"}
+)
+
+func paymentID(id string) payment.ID { return payment.ID(id) }

@@ -124,9 +124,7 @@ func decided(p payment.Payment) bool {
 
 // own reads the payment of the path, which must be the caller's.
 func (h *Handler) own(ctx context.Context, c *call) (payment.Payment, error) {
-	p, err := h.Charges.Payment(ctx, c.principal.MerchantID, payment.ID(c.params["id"]))
-	c.paymentID = p.ID
-	return p, err
+	return h.Charges.Payment(ctx, c.principal.MerchantID, payment.ID(c.params["id"]))
 }
 
 func (h *Handler) getPayment(ctx context.Context, c *call) (answer, error) {
@@ -225,7 +223,6 @@ func (h *Handler) capturePayment(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	result, err := h.Charges.Capture(ctx, charge.CaptureRequest{Request: request, PaymentID: payment.ID(c.params["id"]), Amount: r.Amount})
-	c.paymentID = result.Payment.ID
 	if err != nil {
 		return answer{}, err
 	}
@@ -265,7 +262,6 @@ func (h *Handler) cancelPayment(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	result, err := h.Charges.Cancel(ctx, charge.CancelRequest{Request: request, PaymentID: payment.ID(c.params["id"])})
-	c.paymentID = result.Payment.ID
 	if err != nil {
 		return answer{}, err
 	}

@@ -42,7 +42,6 @@ func (h *Handler) createRefund(ctx context.Context, c *call) (answer, error) {
 	result, err := h.Charges.Refund(ctx, charge.RefundRequest{
 		Request: request, PaymentID: payment.ID(c.params["id"]), Amount: r.Amount, Reason: r.Reason,
 	})
-	c.paymentID = result.Payment.ID
 	if err != nil {
 		return answer{}, err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -53,7 +54,7 @@ func validReturnURL(s string) bool {
 		return false
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.User != nil || u.Hostname() == "" || u.Opaque != "" || strings.HasSuffix(u.Host, ":") {
+	if err != nil || u.User != nil || u.Hostname() == "" || u.Opaque != "" || !validPort(u) {
 		return false
 	}
 	if strings.HasPrefix(s, "https://") {
@@ -67,6 +68,15 @@ func validReturnURL(s string) bool {
 		return true
 	}
 	return false
+}
+
+// validPort reports whether an address names no port, or one that there is.
+func validPort(u *url.URL) bool {
+	if u.Port() == "" {
+		return !strings.HasSuffix(u.Host, ":")
+	}
+	_, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil
 }
 
 // metadata is the field of a merchant's own notes, nil when there are none.
