@@ -77,7 +77,7 @@ func newProduct(ctx context.Context, s settings) (*product, error) {
 	authorizer := &merchant.Authorizer{Log: log, Keys: &merchant.Keyring{Store: core.Payments, Now: core.Now, OperatorKeys: operatorKeys}}
 	intake := ingress.New(ingress.Config{Receiver: core.Ingest(), Now: core.Now, Log: log})
 	return &product{
-		api:      &gateway{authorize: authorizer.Handle, api: merchantAPI.Handle, console: merchantAPI.Handle},
+		api:      &gateway{authorize: authorizer.Handle, api: merchantAPI.Handle, console: core.Console(checkouts, operatorKeys, true).Handle},
 		webhooks: functionURL(intake.Handle), simulator: sim, table: table, saga: saga,
 		sweeper: &bootstrap.Sweep{Sweeper: core.Sweeper(charges, checkouts)}, every: s.durations.ReconcileEvery, log: log,
 	}, nil

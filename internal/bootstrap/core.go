@@ -25,6 +25,7 @@ import (
 	"github.com/kessai/kessai/internal/api"
 	"github.com/kessai/kessai/internal/charge"
 	"github.com/kessai/kessai/internal/checkout"
+	"github.com/kessai/kessai/internal/console"
 	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/lease"
 	"github.com/kessai/kessai/internal/merchant"
@@ -225,5 +226,13 @@ func (c Core) API(charges *charge.Service, merchants *merchant.Service, defaultP
 			IdempotencyTTL: c.Durations.IdempotencyTTL, Webhooks: c.webhookSettings(),
 		},
 		Now: c.Now, Log: c.Log,
+	})
+}
+
+// Console is the operator's pages.
+func (c Core) Console(checkouts *checkout.Service, keys func(context.Context) ([]string, error), insecure bool) *console.Handler {
+	return console.New(console.Config{
+		Table: c.Payments, Checkouts: checkouts, Keys: keys, Webhooks: c.webhookSettings(),
+		NewULID: c.NewULID, Now: c.Now, Log: c.Log, Insecure: insecure,
 	})
 }

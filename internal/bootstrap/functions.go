@@ -8,6 +8,7 @@ import (
 
 	"github.com/kessai/kessai/internal/api"
 	"github.com/kessai/kessai/internal/checkout"
+	"github.com/kessai/kessai/internal/console"
 	"github.com/kessai/kessai/internal/ingress"
 	"github.com/kessai/kessai/internal/inventory"
 	"github.com/kessai/kessai/internal/merchant"
@@ -97,12 +98,12 @@ func Authorizer(ctx context.Context) (*merchant.Authorizer, error) {
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
-	keys, err := renewedAtStart(ctx, Clock, func(ctx context.Context) ([]string, error) { return a.operatorKeys(ctx, id) })
+	keys, err := a.renewedOperatorKeys(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	return &merchant.Authorizer{
-		Keys: &merchant.Keyring{Store: payments.New(table), Now: Clock, OperatorKeys: func(ctx context.Context) ([]string, error) { return keys.get(ctx), nil }},
+		Keys: &merchant.Keyring{Store: payments.New(table), Now: Clock, OperatorKeys: keys},
 		Log:  telemetry.Logger(os.Stdout, level),
 	}, nil
 }
@@ -187,4 +188,28 @@ func Reconcile() (*Sweep, error) {
 	core.Webhooks = readers(core.Providers)
 	checkouts := core.Checkouts(a.starter(e.Required("STATE_MACHINE_ARN")), Told{Notices(notices, core.Log)})
 	return &Sweep{core.Sweeper(core.Charges(), checkouts)}, e.Err()
+}
+
+// Console is the handler of the operator's pages.
+func Console(ctx context.Context) (*console.Handler, error) {
+	e := ProcessEnvironment()
+	a := e.account()
+	core, id, machine := e.core(a), e.Required("SECRETS_ID"), e.Required("STATE_MACHINE_ARN")
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	keys, err := a.renewedOperatorKeys(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return core.Console(core.Checkouts(a.starter(machine), nil), keys, false), nil
+}
+
+// renewedOperatorKeys are the operator's keys that are in force.
+func (a account) renewedOperatorKeys(ctx context.Context, id string) (func(context.Context) ([]string, error), error) {
+	keys, err := renewedAtStart(ctx, Clock, func(ctx context.Context) ([]string, error) { return a.operatorKeys(ctx, id) })
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) ([]string, error) { return keys.get(ctx), nil }, nil
 }

@@ -1,0 +1,230 @@
+/*
+Package console is the operator's pages: what is due, what was quarantined, one
+payment or checkout with its journal, and the two things an operator may do,
+replay a webhook and drive a checkout on.
+
+Pages are rendered here, without scripts. An operator comes in with the operator's
+key, as a Bearer header or through the login page, which turns it into a cookie
+that ends after sessionLife and cannot be made without the key. A form carries a
+token bound to that session, and the idempotency key of its action, so that a
+second click has no second effect.
+
+No page shows a redirect address, a client secret, a payment token, or the body
+of a webhook.
+*/
+package console
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/base64"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/kessai/kessai/internal/charge"
+	"github.com/kessai/kessai/internal/checkout"
+	"github.com/kessai/kessai/internal/idempotency"
+	"github.com/kessai/kessai/internal/payment"
+	"github.com/kessai/kessai/internal/reconcile"
+	"github.com/kessai/kessai/internal/store/payments"
+	"github.com/kessai/kessai/internal/webhook"
+)
+
+// Table is what the pages read, and the replay of a webhook.
+type Table interface {
+	Payment(ctx context.Context, id payment.ID) (payment.Payment, error)
+	PaymentRows(ctx context.Context, id payment.ID, cursor string, limit int) ([]payments.Row, string, error)
+	CheckoutRows(ctx context.Context, id, cursor string, limit int) ([]payments.Row, string, error)
+	Webhooks(ctx context.Context, status webhook.Status, cursor string, limit int) ([]webhook.Item, string, error)
+	Item(ctx context.Context, psp, eventID string) (webhook.Item, error)
+	Reopen(ctx context.Context, it webhook.Item, claim idempotency.Claim) error
+	DuePage(ctx context.Context, shard int, at time.Time, limit int, cursor string) ([]reconcile.Due, string, error)
+	Shards() int
+}
+
+// Checkouts reads checkouts and drives them on.
+type Checkouts interface {
+	Get(ctx context.Context, merchantID, id string) (checkout.Result, error)
+	Resume(ctx context.Context, r charge.Request, id string) (checkout.Result, error)
+}
+
+// Config is what the console works with.
+type Config struct {
+	Table     Table
+	Checkouts Checkouts
+	// Keys are the operator's, several while one is being replaced.
+	Keys     func(ctx context.Context) ([]string, error)
+	Webhooks webhook.Settings
+	NewULID  func() string
+	Now      func() time.Time
+	Log      *slog.Logger
+	// Insecure lets the session's cookie travel without TLS, for a local run.
+	Insecure bool
+}
+
+// Handler serves the pages. Safe for concurrent use.
+type Handler struct {
+	config Config
+	pages  *template.Template
+}
+
+//go:embed templates/*.html
+var files embed.FS
+
+// New is a Handler.
+func New(c Config) *Handler {
+	functions := template.FuncMap{"time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000Z") }}
+	return &Handler{c, template.Must(template.New("console").Funcs(functions).ParseFS(files, "templates/*.html"))}
+}
+
+// Path is where the console begins.
+const Path = "/console"
+
+// request is one request with who makes it.
+type request struct {
+	method  string
+	path    string // below Path, without the slash
+	query   url.Values
+	form    url.Values
+	session session
+}
+
+// reply is what a page answers.
+type reply struct {
+	status   int
+	page     string // template
+	data     any
+	location string // of a redirect
+	cookie   string
+}
+
+// Handle serves one request of an HTTP API (payload format 2.0).
+func (h *Handler) Handle(ctx context.Context, e events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+	started := h.config.Now()
+	r, err := h.read(ctx, e)
+	var a reply
+	switch {
+	case err != nil:
+		a = h.failure(ctx, err)
+	case r.path == "login" && r.method == http.MethodPost:
+		a = h.login(ctx, r)
+	case r.session.refused:
+		a = reply{status: http.StatusUnauthorized, page: "login.html", data: loginPage{Refused: true}}
+	case r.session.key == "":
+		a = reply{status: http.StatusOK, page: "login.html", data: loginPage{}}
+	default:
+		if a, err = h.serve(ctx, r); err != nil {
+			a = h.failure(ctx, err)
+		}
+	}
+	h.config.Log.InfoContext(ctx, "console", "method", e.RequestContext.HTTP.Method, "status", a.status,
+		"duration_ms", h.config.Now().Sub(started).Milliseconds())
+	return h.render(ctx, a), nil
+}
+
+func (h *Handler) read(ctx context.Context, e events.APIGatewayV2HTTPRequest) (request, error) {
+	r := request{method: e.RequestContext.HTTP.Method, path: strings.Trim(strings.TrimPrefix(e.RawPath, Path), "/")}
+	body := e.Body
+	if e.IsBase64Encoded {
+		raw, err := base64.StdEncoding.DecodeString(body)
+		if err != nil {
+			return r, errBadRequest
+		}
+		body = string(raw)
+	}
+	var err error
+	if r.query, err = url.ParseQuery(e.RawQueryString); err != nil {
+		return r, errBadRequest
+	}
+	if r.form, err = url.ParseQuery(body); err != nil || len(body) > maxForm {
+		return r, errBadRequest
+	}
+	r.session, err = h.sessionOf(ctx, e)
+	return r, err
+}
+
+// maxForm is far above what any form here sends.
+const maxForm = 8 << 10
+
+var (
+	errBadRequest = errors.New("console: malformed request")
+	errNotFound   = errors.New("console: no such page")
+	errForged     = errors.New("console: form is not from this session")
+)
+
+// serve is the pages, by path.
+func (h *Handler) serve(ctx context.Context, r request) (reply, error) {
+	section, id, _ := strings.Cut(r.path, "/")
+	id, action, _ := strings.Cut(id, "/")
+	if r.method == http.MethodPost && !r.session.owns(r.form.Get("token")) {
+		return reply{}, errForged
+	}
+	switch {
+	case r.method == http.MethodPost && section == "logout":
+		return reply{status: http.StatusSeeOther, location: Path, cookie: h.cookie("", 0)}, nil
+	case r.method == http.MethodPost && section == "webhooks" && action == "replay":
+		return h.replay(ctx, r, id)
+	case r.method == http.MethodPost && section == "checkouts" && action == "resume":
+		return h.resume(ctx, r, id)
+	case r.method != http.MethodGet && r.method != http.MethodHead || action != "":
+		return reply{}, errNotFound
+	}
+	switch section {
+	case "":
+		return h.overview(ctx, r)
+	case "find":
+		return find(r)
+	case "payments":
+		return h.payment(ctx, r, payment.ID(id))
+	case "checkouts":
+		return h.checkout(ctx, r, id)
+	case "webhooks":
+		return h.webhook(ctx, r, id)
+	}
+	return reply{}, errNotFound
+}
+
+// failure is the page of an error. Its words are ours.
+func (h *Handler) failure(ctx context.Context, err error) reply {
+	switch {
+	case errors.Is(err, errBadRequest):
+		return reply{status: http.StatusBadRequest, page: "message.html", data: "The request is malformed."}
+	case errors.Is(err, errForged):
+		return reply{status: http.StatusForbidden, page: "message.html", data: "The form has expired. Go back, reload, and try again."}
+	case missing(err):
+		return reply{status: http.StatusNotFound, page: "message.html", data: "There is no such thing."}
+	}
+	h.config.Log.ErrorContext(ctx, "console page failed", "reason", err.Error())
+	return reply{status: http.StatusServiceUnavailable, page: "message.html", data: "The store gave no answer. Reload the page."}
+}
+
+func (h *Handler) render(ctx context.Context, a reply) events.APIGatewayV2HTTPResponse {
+	response := events.APIGatewayV2HTTPResponse{StatusCode: a.status, Headers: map[string]string{
+		"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+		"Referrer-Policy":         "no-referrer",
+		"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+	}}
+	if a.cookie != "" {
+		response.Cookies = []string{a.cookie}
+	}
+	if a.location != "" {
+		response.Headers["Location"] = a.location
+		return response
+	}
+	var page bytes.Buffer
+	if err := h.pages.ExecuteTemplate(&page, a.page, a.data); err != nil {
+		h.config.Log.ErrorContext(ctx, "console page not rendered", "reason", err.Error())
+		response.StatusCode = http.StatusInternalServerError
+		return response
+	}
+	response.Body = page.String()
+	return response
+}

@@ -1,0 +1,239 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/kessai/kessai/internal/charge"
+	"github.com/kessai/kessai/internal/checkout"
+	"github.com/kessai/kessai/internal/idempotency"
+	"github.com/kessai/kessai/internal/journal"
+	"github.com/kessai/kessai/internal/payment"
+	"github.com/kessai/kessai/internal/reconcile"
+	"github.com/kessai/kessai/internal/store/payments"
+	"github.com/kessai/kessai/internal/webhook"
+)
+
+// pageSize is how many rows a page shows.
+const pageSize = 50
+
+// frame is what every page has.
+type frame struct {
+	Title string
+	Token string // of this session's forms
+	Key   string // idempotency key of the page's action
+}
+
+func (h *Handler) frame(r request, title string) frame {
+	return frame{Title: title, Token: r.session.token(), Key: h.config.NewULID()}
+}
+
+func missing(err error) bool {
+	return errors.Is(err, errNotFound) || errors.Is(err, journal.ErrNotFound) ||
+		errors.Is(err, checkout.ErrNotFound) || errors.Is(err, webhook.ErrNotFound)
+}
+
+type overviewPage struct {
+	frame
+	Due         []due
+	More        bool // there is more due than is shown
+	Quarantined []webhook.Item
+}
+
+type due struct{ Kind, ID, Link string }
+
+// overview shows what somebody should look at.
+func (h *Handler) overview(ctx context.Context, r request) (reply, error) {
+	page := overviewPage{frame: h.frame(r, "Kessai")}
+	for shard := range h.config.Table.Shards() {
+		entries, next, err := h.config.Table.DuePage(ctx, shard, h.config.Now(), pageSize, "")
+		if err != nil {
+			return reply{}, err
+		}
+		page.More = page.More || next != ""
+		for _, e := range entries {
+			page.Due = append(page.Due, dueRow(e))
+		}
+	}
+	var err error
+	if page.Quarantined, _, err = h.config.Table.Webhooks(ctx, webhook.StatusQuarantined, "", pageSize); err != nil {
+		return reply{}, err
+	}
+	return reply{status: http.StatusOK, page: "overview.html", data: page}, nil
+}
+
+func dueRow(e reconcile.Due) due {
+	switch e.Kind {
+	case reconcile.KindPayment:
+		return due{"payment", e.ID, Path + "/payments/" + e.ID}
+	case reconcile.KindCheckout:
+		return due{"checkout", e.ID, Path + "/checkouts/" + e.ID}
+	case reconcile.KindWebhook:
+		name, eventID, _ := strings.Cut(e.ID, "#")
+		it := webhook.Item{PSP: name, EventID: eventID}
+		return due{"webhook", e.ID, Path + "/webhooks/" + it.ID()}
+	}
+	return due{Kind: string(e.Kind), ID: e.ID}
+}
+
+// find leads to the page of whatever has that id.
+func find(r request) (reply, error) {
+	id := strings.TrimSpace(r.query.Get("id"))
+	for prefix, section := range map[string]string{payment.IDPrefix: "payments", checkout.IDPrefix: "checkouts", "wh_": "webhooks"} {
+		if strings.HasPrefix(id, prefix) {
+			return reply{status: http.StatusSeeOther, location: Path + "/" + section + "/" + url.PathEscape(id)}, nil
+		}
+	}
+	return reply{}, errNotFound
+}
+
+// row is one journal row as the page shows it.
+type row struct {
+	Version      int64
+	At           time.Time
+	Type, Source string
+	Data         string
+}
+
+func rows(list []payments.Row) ([]row, error) {
+	shown := make([]row, 0, len(list))
+	for _, r := range list {
+		data, err := json.Marshal(r.Data)
+		if err != nil {
+			return nil, fmt.Errorf("show journal row: %w", err)
+		}
+		shown = append(shown, row{r.Version, r.At, r.Type, string(r.Source), string(data)})
+	}
+	return shown, nil
+}
+
+type paymentPage struct {
+	frame
+	Payment    payment.View
+	MerchantID string
+	CheckoutID string
+	DueAt      time.Time
+	Rows       []row
+	Next       string
+}
+
+func (h *Handler) payment(ctx context.Context, r request, id payment.ID) (reply, error) {
+	if !id.WellFormed() {
+		return reply{}, errNotFound
+	}
+	p, err := h.config.Table.Payment(ctx, id)
+	if err != nil {
+		return reply{}, err
+	}
+	list, next, err := h.config.Table.PaymentRows(ctx, id, r.query.Get("cursor"), pageSize)
+	if err != nil {
+		return reply{}, err
+	}
+	shown, err := rows(list)
+	page := paymentPage{
+		frame: h.frame(r, string(id)), Payment: p.PublicView(), MerchantID: p.MerchantID, CheckoutID: p.CheckoutID,
+		DueAt: p.DueAt, Rows: shown, Next: next,
+	}
+	return reply{status: http.StatusOK, page: "payment.html", data: page}, err
+}
+
+type checkoutPage struct {
+	frame
+	Checkout   checkout.View
+	MerchantID string
+	Direction  checkout.Direction
+	DueAt      time.Time
+	Resumable  bool
+	Rows       []row
+}
+
+func (h *Handler) checkout(ctx context.Context, r request, id string) (reply, error) {
+	result, err := h.config.Checkouts.Get(ctx, "", id)
+	if err != nil {
+		return reply{}, err
+	}
+	list, _, err := h.config.Table.CheckoutRows(ctx, id, "", pageSize)
+	if err != nil {
+		return reply{}, err
+	}
+	shown, err := rows(list)
+	c := result.Checkout
+	page := checkoutPage{
+		frame: h.frame(r, id), Checkout: c.View(result.Payment.PublicView()), MerchantID: c.MerchantID, Direction: c.Direction,
+		DueAt: c.DueAt, Resumable: c.Status != checkout.StatusCompleted && c.Status != checkout.StatusFailed, Rows: shown,
+	}
+	return reply{status: http.StatusOK, page: "checkout.html", data: page}, err
+}
+
+type webhookPage struct {
+	frame
+	Statuses []webhook.Status
+	Status   webhook.Status
+	Items    []webhook.Item
+	Next     string
+	Item     *webhook.Item
+}
+
+// webhook shows one item, or the list of a status.
+func (h *Handler) webhook(ctx context.Context, r request, id string) (reply, error) {
+	page := webhookPage{frame: h.frame(r, "Webhooks"), Statuses: webhook.Statuses()}
+	if id == "" {
+		page.Status = webhook.Status(r.query.Get("status"))
+		if page.Status == "" {
+			page.Status = webhook.StatusQuarantined
+		}
+		var err error
+		page.Items, page.Next, err = h.config.Table.Webhooks(ctx, page.Status, r.query.Get("cursor"), pageSize)
+		return reply{status: http.StatusOK, page: "webhooks.html", data: page}, err
+	}
+	it, err := h.item(ctx, id)
+	page.Item = &it
+	return reply{status: http.StatusOK, page: "webhooks.html", data: page}, err
+}
+
+func (h *Handler) item(ctx context.Context, id string) (webhook.Item, error) {
+	name, eventID, ok := webhook.ParseID(id)
+	if !ok {
+		return webhook.Item{}, errNotFound
+	}
+	return h.config.Table.Item(ctx, name, eventID)
+}
+
+// operator is whose idempotency keys the console's are.
+const operator = "operator"
+
+// actionOf is the idempotency key of an action: that of the page it was started from.
+func (h *Handler) actionOf(r request) charge.Request {
+	scope := idempotency.Scope{MerchantID: operator, Method: r.method, Route: Path + "/" + r.path, Key: r.form.Get("key")}
+	return charge.Request{Scope: scope, Fingerprint: idempotency.Fingerprint(nil)}
+}
+
+func (h *Handler) replay(ctx context.Context, r request, id string) (reply, error) {
+	it, err := h.item(ctx, id)
+	if err != nil {
+		return reply{}, err
+	}
+	now, action := h.config.Now(), h.actionOf(r)
+	it.DueAt, it.WaitUntil = now, now.Add(h.config.Webhooks.Wait)
+	err = h.config.Table.Reopen(ctx, it, idempotency.Claim{Record: idempotency.Record{
+		MerchantID: operator, Hash: action.Scope.Hash(), Fingerprint: action.Fingerprint, ResourceID: id, CreatedAt: now, InProgressUntil: now,
+	}})
+	if _, done := errors.AsType[*journal.Conflict](err); done {
+		err = nil // clicked twice, or somebody else was faster: the page shows what is
+	}
+	return reply{status: http.StatusSeeOther, location: Path + "/webhooks/" + id}, err
+}
+
+func (h *Handler) resume(ctx context.Context, r request, id string) (reply, error) {
+	_, err := h.config.Checkouts.Resume(ctx, h.actionOf(r), id)
+	if errors.Is(err, checkout.ErrOver) {
+		err = nil // it ended meanwhile: the page shows how
+	}
+	return reply{status: http.StatusSeeOther, location: Path + "/checkouts/" + url.PathEscape(id)}, err
+}
