@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+func TestTheLocalTemplateDeclaresEveryVariableOfTheEnvironmentFile(t *testing.T) {
+	// What sam build leaves: the template, and a binary beside it. The test's own will do.
+	built := t.TempDir()
+	in, out := filepath.Join(built, "template.yaml"), filepath.Join(built, "local.yaml")
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(built, "ApiFunction"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{own: filepath.Join(built, "ApiFunction", "bootstrap"), "../../template.yaml": in} {
+		content, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeTemplate(in, out); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Globals struct {
+			Function struct {
+				Architectures []string `yaml:"Architectures"`
+				Environment   struct {
+					Variables map[string]any `yaml:"Variables"`
+				} `yaml:"Environment"`
+			} `yaml:"Function"`
+		} `yaml:"Globals"`
+	}
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile("env.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var environment struct{ Parameters map[string]string }
+	if err := json.Unmarshal(file, &environment); err != nil {
+		t.Fatal(err)
+	}
+	declared := document.Globals.Function.Environment.Variables
+	if want := strings.Replace(runtime.GOARCH, "amd64", "x86_64", 1); !slices.Equal(document.Globals.Function.Architectures, []string{want}) {
+		t.Errorf("Architectures: got %v, want %s as the binary is", document.Globals.Function.Architectures, want)
+	}
+	elsewhere := map[string]bool{"SECRETS_ID": true, "ORDER_REJECT_PREFIX": true} // declared by the functions that read them
+	for name := range environment.Parameters {
+		if _, ok := declared[name]; !ok && !elsewhere[name] {
+			t.Errorf("%s: got no declaration of it, so sam local would not set it", name)
+		}
+	}
+	for name := range declared {
+		if _, ok := environment.Parameters[name]; !ok {
+			t.Errorf("%s: got no value of it in env.json", name)
+		}
+	}
+}
