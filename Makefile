@@ -27,6 +27,23 @@ test: ## every test that needs nothing but Go
 e2e: ## black-box suite against run-aws, and the storage contract against its DynamoDB; E2E_BASE=… for another place
 	go run ./infra/e2e/run
 
+.PHONY: validate
+validate: ## linters of the template, and the template against the code (needs Python 3)
+	go run ./infra/validate
+
+.PHONY: sam-local
+sam-local: ## merchant API under sam local with DynamoDB Local (needs Docker and the SAM CLI)
+	@mkdir -p .build
+	GOOS=linux CGO_ENABLED=0 go build -trimpath -o .build/companion ./infra/emulator
+	docker compose -f infra/docker/compose.yaml up -d
+	sam build
+	sam local start-api --docker-network kessai --env-vars infra/docker/env.json --port 3000
+
+.PHONY: deploy
+deploy: ## build and deploy to your AWS account; STAGE=prod for the one that moves money
+	sam build
+	sam deploy --config-env $(or $(STAGE),default)
+
 .PHONY: lint
 lint: ## golangci-lint, with the import rules
 	go run $(GOLANGCI) run ./...
