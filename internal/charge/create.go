@@ -45,6 +45,7 @@ func (s *Service) Create(ctx context.Context, r CreateRequest) (Result, error) {
 		case conflict.Record == nil && conflict.Holder != "":
 			return Result{}, &ReferenceInUseError{PaymentID: conflict.Holder}
 		case conflict.Record == nil:
+			claim.Seen = nil // the expired record is gone meanwhile
 			continue
 		}
 		f, err := s.resolve(ctx, r.Request, *conflict.Record)

@@ -37,7 +37,7 @@ func (s *Service) Drive(ctx context.Context, id payment.ID, source journal.Sourc
 			s.Log.WarnContext(ctx, "lease not released", "payment_id", string(id), "reason", err.Error())
 		}
 	}()
-	d := drive{s: s, source: source, fence: held.Fence}
+	d := drive{s: s, source: source, lease: held}
 	p, err := d.run(ctx, id)
 	if p.ID == "" {
 		return p, err
@@ -59,8 +59,7 @@ func (s *Service) yield(ctx context.Context, id payment.ID) (payment.Payment, er
 type drive struct {
 	s      *Service
 	source journal.Source
-	fence  int64
-	looked bool
+	lease  *lease.Lease
 }
 
 func (d *drive) run(ctx context.Context, id payment.ID) (payment.Payment, error) {
@@ -69,17 +68,18 @@ func (d *drive) run(ctx context.Context, id payment.ID) (payment.Payment, error)
 		return payment.Payment{}, fmt.Errorf("read payment %s: %w", id, err)
 	}
 	for range maxSteps {
-		step := p.Next(d.s.Now())
+		if d.lease.Over() {
+			return p, nil // a look-up has no intent that would notice
+		}
+		now := d.s.Now() // of the question: what was on its way then may arrive before the answer
+		step, seen := p.Next(now), payment.Seen{}
 		if step.Kind == payment.StepLookUp {
-			var seen payment.Seen
 			if p, seen, err = d.s.lookUp(ctx, p, d.source); err != nil {
 				return p, err
 			}
-			step = p.NextAfterLookUp(d.s.Now(), d.s.Policy(p.PSP), seen)
-			p, err = d.do(ctx, p, step, seen)
-		} else {
-			p, err = d.do(ctx, p, step, payment.Seen{})
+			step = p.NextAfterLookUp(now, d.s.Policy(p.PSP), seen)
 		}
+		p, err = d.do(ctx, p, step, seen)
 		switch {
 		case errors.Is(err, errStop):
 			return p, nil
@@ -87,7 +87,7 @@ func (d *drive) run(ctx context.Context, id payment.ID) (payment.Payment, error)
 			if p, err = d.s.Store.Payment(ctx, id); err != nil {
 				return p, fmt.Errorf("read payment %s: %w", id, err)
 			}
-			if p.LeaseFence != d.fence {
+			if p.LeaseFence != d.lease.Fence {
 				return p, nil // the lease is another's: no more calls
 			}
 		case err != nil:
@@ -104,7 +104,7 @@ var errStop = errors.New("charge: nothing to do now")
 func (d *drive) do(ctx context.Context, p payment.Payment, step payment.Step, seen payment.Seen) (payment.Payment, error) {
 	s := d.s
 	intent := func(e payment.Event) (payment.Payment, error) {
-		return s.Journal.Change(ctx, p, e, journal.Change{Source: d.source, Fence: d.fence})
+		return s.Journal.Change(ctx, p, e, journal.Change{Source: d.source, Fence: d.lease.Fence})
 	}
 	switch step.Kind {
 	case payment.StepRest, payment.StepLookUp:
@@ -152,7 +152,7 @@ func (d *drive) do(ctx context.Context, p payment.Payment, step payment.Step, se
 func (s *Service) lookUp(ctx context.Context, p payment.Payment, source journal.Source) (payment.Payment, payment.Seen, error) {
 	callCtx, cancel := s.call(ctx, p)
 	defer cancel()
-	c, err := s.Providers[p.PSP].Lookup(callCtx, psp.LookupRequest{Reference: p.PSPReference, PaymentID: string(p.ID)})
+	c, err := s.provider(p).Lookup(callCtx, psp.LookupRequest{Reference: p.PSPReference, PaymentID: string(p.ID)})
 	if errors.Is(err, psp.ErrNotFound) {
 		return p, payment.Seen{}, nil
 	}

@@ -22,7 +22,7 @@ func (s *Service) call(ctx context.Context, p payment.Payment) (context.Context,
 func (s *Service) sendCharge(ctx context.Context, p payment.Payment, source journal.Source) (payment.Payment, error) {
 	callCtx, cancel := s.call(ctx, p)
 	defer cancel()
-	c, err := s.Providers[p.PSP].Create(callCtx, psp.CreateRequest{
+	c, err := s.provider(p).Create(callCtx, psp.CreateRequest{
 		Key: p.Create.Key, PaymentID: string(p.ID), Amount: p.Amount, PaymentMethod: p.PaymentMethod,
 		ManualCapture: p.CaptureMethod == payment.CaptureManual, ReturnURL: p.ReturnURL, Metadata: p.Metadata,
 	})
@@ -46,7 +46,7 @@ func (s *Service) sendCapture(ctx context.Context, p payment.Payment, source jou
 	defer cancel()
 	amount := p.Amount
 	amount.Minor = p.Capture.Amount
-	c, err := s.Providers[p.PSP].Capture(callCtx, psp.CaptureRequest{Key: p.Capture.Key, Reference: p.PSPReference, Amount: amount})
+	c, err := s.provider(p).Capture(callCtx, psp.CaptureRequest{Key: p.Capture.Key, Reference: p.PSPReference, Amount: amount})
 	if err == nil {
 		return s.learn(ctx, p, source, c)
 	}
@@ -66,7 +66,7 @@ func (s *Service) sendCapture(ctx context.Context, p payment.Payment, source jou
 func (s *Service) sendVoid(ctx context.Context, p payment.Payment, source journal.Source) (payment.Payment, error) {
 	callCtx, cancel := s.call(ctx, p)
 	defer cancel()
-	c, err := s.Providers[p.PSP].Cancel(callCtx, psp.CancelRequest{Key: p.Void.Key, Reference: p.PSPReference})
+	c, err := s.provider(p).Cancel(callCtx, psp.CancelRequest{Key: p.Void.Key, Reference: p.PSPReference})
 	if err == nil {
 		return s.learn(ctx, p, source, c)
 	}
@@ -87,7 +87,7 @@ func (s *Service) sendRefund(ctx context.Context, p payment.Payment, id payment.
 	defer cancel()
 	amount := p.Amount
 	amount.Minor = r.Amount
-	answer, err := s.Providers[p.PSP].Refund(callCtx, psp.RefundRequest{
+	answer, err := s.provider(p).Refund(callCtx, psp.RefundRequest{
 		Key: r.Operation.Key, Reference: p.PSPReference, RefundID: string(r.ID), Amount: amount,
 	})
 	about := payment.RefundEvent{ID: r.ID, Amount: r.Amount, Sends: r.Operation.Sends}

@@ -225,3 +225,15 @@ func (s *Store) Items(ctx context.Context) map[store.Key]store.Item {
 	}
 	return all
 }
+
+// Delete removes every item with that sort key, as the table may when its time to
+// live is over.
+func (s *Store) Delete(ctx context.Context, sk string) {
+	for key := range s.Items(ctx) {
+		if key.SK == sk {
+			if err := s.plain.Write(ctx, store.Write{Kind: store.Delete, Key: key}); err != nil {
+				panic(err)
+			}
+		}
+	}
+}

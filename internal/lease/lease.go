@@ -68,6 +68,9 @@ func (l *Leases) Acquire(ctx context.Context, id payment.ID) (*Lease, error) {
 	return &Lease{Fence: fence, id: id, taken: now, release: l}, nil
 }
 
+// Over reports whether the lease has run out, so that another worker may have it.
+func (x *Lease) Over() bool { return !x.release.Now().Before(x.taken.Add(x.release.TTL)) }
+
 // Release lets go. An error means that the lease runs out by itself.
 func (x *Lease) Release(ctx context.Context) error {
 	if held := x.release.Now().Sub(x.taken); held > x.release.TTL*4/5 {

@@ -141,9 +141,20 @@ func (o Operation) look(pol Policy, changed time.Time) time.Time {
 		return changed
 	}
 	if o.State == OperationNotRun && !o.RetryAt.IsZero() {
+		// When the PSP said; but one that keeps saying so is asked ever more rarely.
+		if o.Sends > 1 {
+			return later(o.RetryAt, o.LastSentAt.Add(pol.backoff(o.Sends-2)))
+		}
 		return o.RetryAt
 	}
 	return o.LastSentAt.Add(pol.backoff(o.Sends - 1))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (p Payment) lookRefund(r Refund, pol Policy) time.Time {

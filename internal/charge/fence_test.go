@@ -1,0 +1,134 @@
+package charge_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/kessai/kessai/internal/flowtest"
+	"github.com/kessai/kessai/internal/lease"
+	"github.com/kessai/kessai/internal/payment"
+	"github.com/kessai/kessai/internal/psp/psptest"
+)
+
+// takeLease is another worker that takes the payment's lease, which has run out.
+func takeLease(t *testing.T, w *World, id payment.ID) {
+	t.Helper()
+	w.Clock.Advance(Durations.LeaseTTL)
+	if _, err := w.Charges.Leases.Acquire(w.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFenceLostInTheMiddleOfACallKeepsItsAnswerAndStopsTheRest(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{Token: psptest.TokenTimeoutNothing}, payment.StatusProcessing)
+	w.Charges.Store = w.Table
+	// The worker's void is answered after its lease was lost; its next steps are not its own.
+	w.Clock.Advance(time.Minute)
+	w.OnAnswer(psptest.OperationCreate, func() error { // a repeat of the charge is sent and captured
+		takeLease(t, w, p.ID)
+		return nil
+	})
+	w.Sweep()
+	if len(w.Calls(psptest.OperationLookup)) != 1 {
+		t.Errorf("got calls %+v, want none after the fence was lost", w.PSP.Calls())
+	}
+	got := w.Payment(p.ID)
+	if got.LeaseFence != 2 || got.LeaseUntil.IsZero() {
+		t.Errorf("got fence %d until %s, want the other worker's lease untouched", got.LeaseFence, got.LeaseUntil)
+	}
+}
+
+func TestTheAnswerOfACallIsRecordedAlsoWithoutTheFence(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{Token: psptest.TokenErrorOnce}, payment.StatusProcessing)
+	w.Clock.Advance(time.Minute)
+	w.OnAnswer(psptest.OperationCreate, Then(func() { takeLease(t, w, p.ID) }))
+	w.Sweep()
+	w.Want(p.ID, payment.StatusCaptured)
+}
+
+func TestAnIntentUnderALostFenceIsNotCommittedAndNothingIsSent(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{Token: psptest.TokenErrorOnce}, payment.StatusProcessing)
+	w.Clock.Advance(time.Minute)
+	w.Store.Before(Row(payment.EventSent), Then(func() { takeLease(t, w, p.ID) }))
+	w.Sweep()
+	w.WantCalls(psptest.OperationCreate, 1)
+	if got := w.Payment(p.ID); got.Version != p.Version {
+		t.Errorf("got version %d, want it to stay %d", got.Version, p.Version)
+	}
+	w.Pass(2 * time.Minute)
+	w.Want(p.ID, payment.StatusCaptured)
+}
+
+func TestAfterItsLeaseRanOutAWorkerAsksThePSPNothing(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{Token: psptest.TokenPendingSilent}, payment.StatusProcessing)
+	// At the deadline: look up, cancel, void; the void is refused, and a look-up
+	// would tell why.
+	w.Clock.Advance(Durations.PaymentExpiry)
+	w.OnCall(psptest.OperationCancel, Then(func() {
+		w.PSP.Approve(string(p.ID))
+		takeLease(t, w, p.ID)
+	}))
+	w.Sweep()
+	w.WantCalls(psptest.OperationLookup, 1)
+	w.Want(p.ID, payment.StatusProcessing)
+	w.Pass(time.Minute)
+	w.Want(p.ID, payment.StatusCaptured)
+}
+
+func TestAWorkerThatFindsTheLeaseTakenLeavesThePaymentToItsHolder(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{Token: psptest.TokenTimeoutCapturedSilent}, payment.StatusProcessing)
+	w.Clock.Advance(time.Minute)
+	held, err := w.Charges.Leases.Acquire(w.Context(), p.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Sweep()
+	w.WantCalls(psptest.OperationLookup, 0)
+	got := w.Payment(p.ID)
+	if want := w.Clock.Now().Add(Durations.LeaseTTL); !got.DueAt.Equal(want) {
+		t.Errorf("got due at %s, want the end of the lease %s", got.DueAt, want)
+	}
+	if n := w.Meter.Of(lease.MetricHeld); n != 1 {
+		t.Errorf("got %d times held, want 1", n)
+	}
+	if held.Fence != 1 {
+		t.Errorf("got fence %d, want 1", held.Fence)
+	}
+	w.Clock.Advance(Durations.LeaseTTL)
+	w.Sweep()
+	w.Want(p.ID, payment.StatusCaptured)
+}
+
+func TestAWorkerThatDiedUnderItsLeaseIsFollowed(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{Token: psptest.TokenTimeoutCapturedSilent}, payment.StatusProcessing)
+	w.Clock.Advance(time.Minute)
+	w.Crash(func() {
+		w.OnAnswer(psptest.OperationLookup, w.Die)
+		w.Sweep()
+	})
+	if got := w.Payment(p.ID); got.LeaseUntil.IsZero() {
+		t.Fatal("the lease is free, want it held by the dead worker")
+	}
+	w.Sweep()
+	w.WantCalls(psptest.OperationLookup, 1)
+	w.Clock.Advance(Durations.LeaseTTL)
+	w.Sweep()
+	w.Want(p.ID, payment.StatusCaptured)
+}
+
+func TestALeaseThatCannotBeReleasedRunsOut(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{Token: psptest.TokenPendingSilent}, payment.StatusProcessing)
+	w.Store.Before(Released, Silent)
+	w.Clock.Advance(time.Minute)
+	w.Sweep()
+	w.PSP.Approve(string(p.ID))
+	w.Pass(2 * time.Minute)
+	w.Want(p.ID, payment.StatusCaptured)
+}
