@@ -79,7 +79,7 @@ func run(ctx context.Context) error {
 
 	select {
 	case <-ctx.Done():
-		return nil
+		return keepLogs(context.WithoutCancel(ctx), s)
 	case <-aws.ended:
 		return fmt.Errorf("the emulator ended by itself (log in %s)", aws.logPath)
 	}

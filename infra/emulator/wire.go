@@ -43,22 +43,31 @@ func (w wire) upload(ctx context.Context, path string, content []byte) error {
 
 // stream calls an operation of DynamoDB Streams.
 func (w wire) stream(ctx context.Context, operation string, in, out any) error {
+	return w.call(ctx, "dynamodb", "DynamoDBStreams_20120810."+operation, in, out)
+}
+
+// logs calls an operation of CloudWatch Logs.
+func (w wire) logs(ctx context.Context, operation string, in, out any) error {
+	return w.call(ctx, "logs", "Logs_20140328."+operation, in, out)
+}
+
+func (w wire) call(ctx context.Context, service, target string, in, out any) error {
 	content, err := json.Marshal(in)
 	if err != nil {
-		return fmt.Errorf("%s: %w", operation, err)
+		return fmt.Errorf("%s: %w", target, err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"/", bytes.NewReader(content))
 	if err != nil {
-		return fmt.Errorf("%s: %w", operation, err)
+		return fmt.Errorf("%s: %w", target, err)
 	}
 	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
-	request.Header.Set("X-Amz-Target", "DynamoDBStreams_20120810."+operation)
-	answer, err := w.send(request, "dynamodb", content)
+	request.Header.Set("X-Amz-Target", target)
+	answer, err := w.send(request, service, content)
 	if err != nil {
-		return fmt.Errorf("%s: %w", operation, err)
+		return fmt.Errorf("%s: %w", target, err)
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
-		return fmt.Errorf("%s: %w", operation, err)
+		return fmt.Errorf("%s: %w", target, err)
 	}
 	return nil
 }
