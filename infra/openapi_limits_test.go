@@ -3,6 +3,7 @@ package infra_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,11 +64,19 @@ func TestTheLimitsAreExact(t *testing.T) {
 				object{"code": "a", "decline_code": "", "retryable": true}, object{"code": "a", "decline_code": text(256), "retryable": true},
 				object{"code": "a", "decline_code": nil, "retryable": "yes"}}},
 		"NextAction": {[]any{object{"type": "redirect", "redirect_url": "https://psp.example/1"}},
-			[]any{object{"type": "qr", "redirect_url": "https://psp.example/1"}, object{"type": "redirect", "redirect_url": "/1"}, object{"type": "redirect", "redirect_url": ""}}},
+			[]any{object{"type": "qr", "redirect_url": "https://psp.example/1"}, object{"type": "redirect", "redirect_url": "/1"}, object{"type": "redirect", "redirect_url": ""}, object{"type": "redirect", "redirect_url": "https://psp.example/" + text(8192)}}},
 		"NewCheckout": {[]any{basket(1), basket(50)}, []any{basket(0), basket(51)}},
 		"NewMerchant": {[]any{object{"name": "m"}, object{"name": text(100)}}, []any{object{"name": ""}, object{"name": text(101)}}},
 		"NewKey":      {[]any{object{}, object{"expires_old_in": 0}, object{"expires_old_in": 604800}}, []any{object{"expires_old_in": -1}, object{"expires_old_in": 604801}}},
-		"Customer":    {[]any{object{"email": "a@example.com"}}, []any{object{"email": "a"}, object{"email": text(300) + "@example.com"}, object{}}},
+		"Customer":    {[]any{object{"email": "a@example.com"}}, []any{object{"email": "a"}, object{"email": "a@" + strings.Repeat(text(50)+".", 5) + "com"}, object{}}},
+		"Health":      {[]any{object{"status": "ok"}}, []any{object{"status": "up"}}},
+		"NewPayment":  {[]any{without(payment())}, []any{without(payment(), "amount"), without(payment(), "currency"), without(payment(), "payment_method")}},
+		"NewStock":    {[]any{object{"available": 0}}, []any{object{}}},
+		"Item":        {[]any{item(1)}, []any{item(0), item(10000), without(item(1), "sku"), without(item(1), "quantity"), without(item(1), "unit_amount")}},
+		"OrderItem":   {[]any{item(1), item(499950)}, []any{item(0), item(499951)}},
+		"Problem": {[]any{invalid(400, 1), invalid(599, 100), held("pay_" + ulid)},
+			[]any{invalid(399, 1), invalid(600, 1), invalid(400, 0), invalid(400, 101), held("re_" + ulid)}},
+		"List": {[]any{rows(0), rows(100)}, []any{rows(101)}},
 		"FieldError": {[]any{object{"field": "amount", "message": "m"}},
 			[]any{object{"field": "", "message": "m"}, object{"field": "f", "message": ""}, object{"field": text(201), "message": "m"}, object{"field": "f", "message": text(501)}}},
 	}
@@ -100,11 +109,43 @@ func (d document) checkLimits(t *testing.T, name string, schema *base.SchemaProx
 
 // basket is a checkout of n items.
 func basket(n int) object {
-	items := make([]any, n)
-	for i := range items {
-		items[i] = object{"sku": fmt.Sprint("sku-", i), "quantity": 1, "unit_amount": 0}
+	return object{"items": slices.Repeat([]any{item(1)}, n), "currency": "JPY", "payment_method": "tok_captured"}
+}
+
+func item(quantity int) object {
+	return object{"sku": "tee-black-m", "quantity": quantity, "unit_amount": 0}
+}
+
+func payment() object {
+	return object{"amount": 1, "currency": "JPY", "payment_method": "tok_captured"}
+}
+
+// rows is a list of n rows of no kind.
+func rows(n int) object {
+	return object{"object": "list", "data": slices.Repeat([]any{object{}}, n), "next_cursor": nil}
+}
+
+// invalid is a problem of n fields.
+func invalid(status, n int) object {
+	return object{
+		"type": "urn:kessai:problem:invalid_request", "title": "t", "status": status, "detail": "d", "code": "invalid_request",
+		"errors": slices.Repeat([]any{object{"field": "f", "message": "m"}}, n),
 	}
-	return object{"items": items, "currency": "JPY", "payment_method": "tok_captured"}
+}
+
+// held is the problem of a reference that another payment holds.
+func held(payment string) object {
+	return object{
+		"type": "urn:kessai:problem:reference_in_use", "title": "t", "status": 409, "detail": "d", "code": "reference_in_use", "payment_id": payment,
+	}
+}
+
+func without(value object, fields ...string) object {
+	less := maps.Clone(value)
+	for _, field := range fields {
+		delete(less, field)
+	}
+	return less
 }
 
 func TestTheLimitsOfParametersAreExact(t *testing.T) {
@@ -193,6 +234,60 @@ func TestOneFieldDecides(t *testing.T) {
 		err := d.allows(d.Components.Schemas.GetOrZero(tt.schema), value)
 		if (err == nil) != tt.allowed {
 			t.Errorf("%s with %s %.40v: got %v, want allowed %t", tt.example, tt.field, tt.value, err, tt.allowed)
+		}
+	}
+}
+
+// TestOneFieldOfAnAnswerDecides changes one field of an example that an operation shows.
+func TestOneFieldOfAnAnswerDecides(t *testing.T) {
+	notification := func(field string, value any) object {
+		row := object{
+			"id": "ntf_" + ulid, "object": "notification", "type": "order_confirmation", "checkout_id": "chk_" + ulid,
+			"order_id": "ord_" + ulid, "recipient": "a@example.com", "created_at": "2026-01-02T03:04:05Z",
+		}
+		row[field] = value
+		return object{"object": "list", "data": []any{row}, "next_cursor": nil}
+	}
+	tests := []struct {
+		operation, field string
+		value            any
+		allowed          bool
+	}{
+		{"getStock", "reserved", 0, true},
+		{"getStock", "reserved", -1, false},
+		{"getStock", "sold", 0, true},
+		{"getStock", "sold", -1, false},
+		{"getOrder", "object", "checkout", false},
+		{"getOrder", "reference", nil, true},
+		{"getOrder", "items", slices.Repeat([]any{item(1)}, 50), true},
+		{"getOrder", "items", slices.Repeat([]any{item(1)}, 51), false},
+		{"getOrder", "items", []any{}, false},
+		{"createMerchant", "object", "shop", false},
+		{"createMerchant", "name", text(100), true},
+		{"createMerchant", "name", text(101), false},
+		{"createMerchant", "name", "", false},
+		{"rotateKey", "object", "key", false},
+		{"rotateKey", "key", nil, true},
+		{"rotateKey", "key", "whsec_" + text(32), false},
+		{"rotateKey", "key", "sk_live_" + text(31), false},
+		{"listNotifications", "data", notification("recipient", nil)["data"], true},
+		{"listNotifications", "data", notification("recipient", "nobody")["data"], false},
+		{"listNotifications", "data", notification("type", "order_canceled")["data"], false},
+		{"listNotifications", "data", notification("object", "mail")["data"], false},
+	}
+	d := load(t)
+	for _, tt := range tests {
+		for o := range d.operations() {
+			if o.OperationId != tt.operation {
+				continue
+			}
+			answer := o.Responses.Codes.GetOrZero(map[bool]string{true: "201", false: "200"}[o.method == "post"]).Content.GetOrZero(jsonType)
+			value := maps.Clone(decoded(t, answer.Examples.First().Value().Value).(object))
+			value[tt.field] = tt.value
+			err := d.allows(answer.Schema, value)
+			if (err == nil) != tt.allowed {
+				t.Errorf("%s with %s %.40v: got %v, want allowed %t", tt.operation, tt.field, tt.value, err, tt.allowed)
+			}
 		}
 	}
 }

@@ -3,15 +3,11 @@ package infra_test
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/pb33f/libopenapi/orderedmap"
 )
-
-// openObjects are where names that the document does not know are meant.
-var openObjects = []string{"metadata", "data"}
 
 func TestTheRoutesAreExactlyThese(t *testing.T) {
 	want := []string{
@@ -144,73 +140,6 @@ func TestEveryUnknownOutcomeSaysWhereAndWhenToLook(t *testing.T) {
 	}
 }
 
-func TestEveryBodyIsClosed(t *testing.T) {
-	d := load(t)
-	for b := range d.bodies() {
-		if b.mediaType != jsonType && b.mediaType != problemType {
-			continue
-		}
-		for name, example := range b.Examples.FromOldest() {
-			for at, widened := range widenings("", decoded(t, example.Value)) {
-				if d.allows(b.Schema, widened) == nil {
-					t.Errorf("%s: example %s: an unknown field in %q is allowed", b.at, name, at)
-				}
-			}
-		}
-	}
-}
-
-// widenings returns value once per closed object in it, with an unknown field there.
-func widenings(at string, value any) map[string]any {
-	all := map[string]any{}
-	switch v := value.(type) {
-	case map[string]any:
-		wider := maps.Clone(v)
-		wider["unknown_field"] = "x"
-		all[at] = wider
-		for name, inner := range v {
-			if slices.Contains(openObjects, name) {
-				if _, isObject := inner.(map[string]any); isObject {
-					continue
-				}
-			}
-			for innerAt, w := range widenings(at+"/"+name, inner) {
-				wider := maps.Clone(v)
-				wider[name] = w
-				all[innerAt] = wider
-			}
-		}
-	case []any:
-		for i, inner := range v {
-			for innerAt, w := range widenings(at+"/"+strconv.Itoa(i), inner) {
-				wider := slices.Clone(v)
-				wider[i] = w
-				all[innerAt] = wider
-			}
-		}
-	}
-	return all
-}
-
-func TestEveryFieldOfAnAnswerIsAlwaysThere(t *testing.T) {
-	d := load(t)
-	for b := range d.bodies() {
-		if b.request || b.mediaType != jsonType {
-			continue
-		}
-		for name, example := range b.Examples.FromOldest() {
-			full := decoded(t, example.Value).(map[string]any)
-			for field := range full {
-				less := maps.Clone(full)
-				delete(less, field)
-				if d.allows(b.Schema, less) == nil {
-					t.Errorf("%s: example %s: the answer is allowed without %q", b.at, name, field)
-				}
-			}
-		}
-	}
-}
-
 func TestSecretsAreAllowedOnlyWhileTheCustomerMustAct(t *testing.T) {
 	d := load(t)
 	schema := d.Components.Schemas.GetOrZero("Payment")
@@ -250,12 +179,23 @@ func exampleIn(t *testing.T, d document, status string) map[string]any {
 
 func TestOperatorsSeeNoSecretOfACheckout(t *testing.T) {
 	d := load(t)
-	checkout := decoded(t, d.Components.Examples.GetOrZero("CheckoutRequiresAction").Value)
-	if err := d.allows(d.Components.Schemas.GetOrZero("Checkout"), checkout); err != nil {
-		t.Error(err)
-	}
-	if d.allows(d.Components.Schemas.GetOrZero("OperatorCheckout"), checkout) == nil {
-		t.Error("a redirect address is allowed in an operator's view")
+	for field, secret := range map[string]any{
+		"next_action":   map[string]any{"type": "redirect", "redirect_url": "https://psp.example/1"},
+		"client_secret": "cs_1",
+	} {
+		checkout := decoded(t, d.Components.Examples.GetOrZero("CheckoutRequiresAction").Value).(map[string]any)
+		payment := checkout["payment"].(map[string]any)
+		payment["next_action"], payment["client_secret"] = nil, nil
+		if err := d.allows(d.Components.Schemas.GetOrZero("OperatorCheckout"), checkout); err != nil {
+			t.Error(err)
+		}
+		payment[field] = secret
+		if err := d.allows(d.Components.Schemas.GetOrZero("Checkout"), checkout); err != nil {
+			t.Error(err)
+		}
+		if d.allows(d.Components.Schemas.GetOrZero("OperatorCheckout"), checkout) == nil {
+			t.Errorf("%s is allowed in an operator's view", field)
+		}
 	}
 }
 
