@@ -39,10 +39,12 @@ func (s *Service) capture(ctx context.Context, r CaptureRequest, f found) (Resul
 	claim := s.claim(r.Request, p.ID, "", f.expired)
 	amount := r.Amount
 	if f.record != nil {
+		// Another attempt is made only after the former was refused.
+		refused := p.Capture.State == payment.OperationRefused || p.Capture.Attempt != f.record.Attempt
 		switch {
 		case p.Status != payment.StatusAuthorized:
 			return Result{Payment: p, Replayed: true}, nil
-		case p.Capture.State == payment.OperationRefused:
+		case refused:
 			return Result{}, ErrCaptureRefused
 		}
 		if err := s.inFlight(p.Capture, *f.record); err != nil {
@@ -59,6 +61,7 @@ func (s *Service) capture(ctx context.Context, r CaptureRequest, f found) (Resul
 		if amount == 0 {
 			amount = p.Amount.Minor
 		}
+		claim.Record.Attempt = p.Capture.Attempt + 1
 	}
 	sent, err := s.Journal.Change(ctx, p, payment.Event{Type: payment.EventCaptureRequested, Captured: amount},
 		journal.Change{Source: journal.SourceAPI, Claim: claim})

@@ -27,7 +27,7 @@ func (s *Service) sendCharge(ctx context.Context, p payment.Payment, source jour
 		ManualCapture: p.CaptureMethod == payment.CaptureManual, ReturnURL: p.ReturnURL, Metadata: p.Metadata,
 	})
 	if err == nil {
-		return s.learn(ctx, p, source, c)
+		return s.heed(ctx, p, source, c, payment.OperationCreate)
 	}
 	miss := s.missed(err, payment.OperationCreate, p.Create)
 	// A refusal is final only for the first sending: a later one may be refused
@@ -48,7 +48,7 @@ func (s *Service) sendCapture(ctx context.Context, p payment.Payment, source jou
 	amount.Minor = p.Capture.Amount
 	c, err := s.provider(p).Capture(callCtx, psp.CaptureRequest{Key: p.Capture.Key, Reference: p.PSPReference, Amount: amount})
 	if err == nil {
-		return s.learn(ctx, p, source, c)
+		return s.heed(ctx, p, source, c, payment.OperationCapture)
 	}
 	miss := s.missed(err, payment.OperationCapture, p.Capture)
 	refused := psp.OutcomeOf(err) == psp.OutcomeRejected && p.Capture.Sends == 1
@@ -68,7 +68,7 @@ func (s *Service) sendVoid(ctx context.Context, p payment.Payment, source journa
 	defer cancel()
 	c, err := s.provider(p).Cancel(callCtx, psp.CancelRequest{Key: p.Void.Key, Reference: p.PSPReference})
 	if err == nil {
-		return s.learn(ctx, p, source, c)
+		return s.heed(ctx, p, source, c, payment.OperationVoid)
 	}
 	miss := s.missed(err, payment.OperationVoid, p.Void)
 	if psp.OutcomeOf(err) == psp.OutcomeRejected {
@@ -141,6 +141,34 @@ func codeOf(err error) string {
 		return e.Code
 	}
 	return ""
+}
+
+// heed records the answer to an operation on p. One that says nothing of what the
+// operation was for, or that cannot be believed, leaves the operation in doubt: it
+// is not in flight any more.
+func (s *Service) heed(ctx context.Context, p payment.Payment, source journal.Source, c psp.Charge, name payment.OperationName) (payment.Payment, error) {
+	next, err := s.learn(ctx, p, source, c)
+	if err != nil {
+		return next, err
+	}
+	before, after := operationOf(p, name), operationOf(next, name)
+	if after.State != payment.OperationSent || after.Sends != before.Sends || after.Attempt != before.Attempt {
+		return next, nil
+	}
+	s.Meter.Count(MetricInDoubt, 1)
+	return s.record(ctx, next, source, payment.Event{Type: payment.EventUnanswered, Operation: name, Sends: before.Sends})
+}
+
+func operationOf(p payment.Payment, name payment.OperationName) payment.Operation {
+	switch name {
+	case payment.OperationCreate:
+		return p.Create
+	case payment.OperationCapture:
+		return p.Capture
+	case payment.OperationVoid:
+		return p.Void
+	}
+	return payment.Operation{}
 }
 
 // learn records what an answer says of the charge. An answer with other money

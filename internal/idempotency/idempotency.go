@@ -105,6 +105,7 @@ type Record struct {
 	Fingerprint     string
 	ResourceID      string // payment or checkout
 	RefundID        string // refund of the payment, "" unless the request was a refund
+	Attempt         int    // which attempt at its operation the request was, from 1; 0 where there is only one
 	CreatedAt       time.Time
 	InProgressUntil time.Time // until then the first request may be in flight
 }

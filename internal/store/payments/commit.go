@@ -149,6 +149,7 @@ func claimPart(c idempotency.Claim) part {
 	f.str("fingerprint", r.Fingerprint)
 	f.str("resource_id", r.ResourceID)
 	f.str("refund_id", r.RefundID)
+	f.num("attempt", int64(r.Attempt))
 	f.time("created_at", r.CreatedAt)
 	f.time("in_progress_until", r.InProgressUntil)
 	f[store.AttrExpiresAt] = r.CreatedAt.Add(recordForget).Unix()
@@ -159,7 +160,10 @@ func claimPart(c idempotency.Claim) part {
 			store.Equal("created_at", c.Seen.CreatedAt.UnixMilli()),
 			store.Equal("in_progress_until", c.Seen.InProgressUntil.UnixMilli()))
 		if r.RefundID == "" && c.Seen.RefundID != "" {
-			w.Remove = []string{"refund_id"}
+			w.Remove = append(w.Remove, "refund_id")
+		}
+		if r.Attempt == 0 && c.Seen.Attempt != 0 {
+			w.Remove = append(w.Remove, "attempt")
 		}
 	}
 	return part{w, func(conflict *journal.Conflict, old store.Item) {
@@ -176,7 +180,7 @@ func decodeRecord(merchantID, hash string, item store.Item) idempotency.Record {
 	r := reader(item)
 	return idempotency.Record{
 		MerchantID: merchantID, Hash: hash, Fingerprint: r.str("fingerprint"), ResourceID: r.str("resource_id"),
-		RefundID: r.str("refund_id"), CreatedAt: r.time("created_at"), InProgressUntil: r.time("in_progress_until"),
+		RefundID: r.str("refund_id"), Attempt: int(r.num("attempt")), CreatedAt: r.time("created_at"), InProgressUntil: r.time("in_progress_until"),
 	}
 }
 
