@@ -3,6 +3,7 @@ package charge
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/kessai/kessai/internal/journal"
@@ -93,6 +94,7 @@ func (s *Service) sendRefund(ctx context.Context, p payment.Payment, id payment.
 	about := payment.RefundEvent{ID: r.ID, Amount: r.Amount, Sends: r.Operation.Sends}
 	switch {
 	case err == nil && answer.RefundID != "" && answer.RefundID != string(r.ID):
+		s.Meter.Count(journal.MetricMismatch, 1)
 		return s.record(ctx, p, source, payment.Event{Type: payment.EventRefundUnanswered, Refund: about})
 	case err == nil:
 		answer.RefundID = string(r.ID)
@@ -191,13 +193,24 @@ func (s *Service) learn(ctx context.Context, p payment.Payment, source journal.S
 		case err == nil:
 			next = after
 		case refusedByDomain(err):
-			// A refund that waits for our own one's answer; the next look tells.
-			s.Log.InfoContext(ctx, "refund not recorded yet", "payment_id", string(p.ID), "reason", err.Error())
+			s.passOver(ctx, p, err)
 		default:
 			return next, err
 		}
 	}
 	return next, nil
+}
+
+// passOver leaves a refund that the PSP told of unrecorded. One that waits for our
+// own one's answer is told of again by the next look; one that disagrees with ours
+// is for a person.
+func (s *Service) passOver(ctx context.Context, p payment.Payment, err error) {
+	level := slog.LevelInfo
+	if _, disagrees := errors.AsType[*payment.MismatchError](err); disagrees {
+		level = slog.LevelError
+		s.Meter.Count(journal.MetricMismatch, 1)
+	}
+	s.Log.Log(ctx, level, "refund not recorded", "payment_id", string(p.ID), "reason", err.Error())
 }
 
 func refusedByDomain(err error) bool {
