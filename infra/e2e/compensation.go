@@ -1,0 +1,269 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+)
+
+var compensation = []claim{
+	{"without stock nothing is charged", outOfStock},
+	{"one line without stock gives the others back", partlyOutOfStock},
+	{"a decline gives the stock back", declinedCheckout},
+	{"the customer's refusal gives the stock back", refusedCheckout},
+	{"an abandoned redirect gives the stock back", abandonedCheckout},
+	{"a charge that never arrived gives the stock back", nothingCheckout},
+	{"late money of a failed checkout goes back", lateCheckout},
+	{"a cancel of the payment fails the checkout", canceledCheckout},
+	{"a rejected order is refunded, released and told to nobody", rejectedOrder},
+	{"a rejected order of a pending payment is undone too", rejectedPending},
+	{"a compensation that can't finish needs review, and can be resumed", needsReview},
+}
+
+func (s *stage) neverCharged(t *testing.T, c checkout) {
+	t.Helper()
+	if got := s.creates(t, c.payment.ID); len(got) != 0 {
+		t.Errorf("the PSP was called for %s: %+v", c.payment.ID, got)
+	}
+	if c.payment.Status != "canceled" && c.payment.Status != "failed" {
+		t.Errorf("got payment %s of a checkout without stock, want it canceled", c.payment.Status)
+	}
+}
+
+func outOfStock(t *testing.T, s *stage) {
+	few := s.stocked(t, 1)
+	c := s.buy(t, object{"items": []object{line(few, 2, 2500)}})
+	s.neverCharged(t, s.failsWith(t, c.ID, "out_of_stock"))
+	s.hasStock(t, stock{few, 1, 0, 0})
+	unknown := s.buy(t, nil)
+	s.neverCharged(t, s.failsWith(t, unknown.ID, "out_of_stock"))
+	s.paid(t, object{"reference": *unknown.payment.Reference}) // the reference is free
+}
+
+func partlyOutOfStock(t *testing.T, s *stage) {
+	enough, few := s.stocked(t, 5), s.stocked(t, 1)
+	c := s.buy(t, object{"items": []object{line(enough, 2, 100), line(few, 2, 100), line(s.unique("sku"), 1, 1)}})
+	s.neverCharged(t, s.failsWith(t, c.ID, "out_of_stock"))
+	s.hasStock(t, stock{enough, 5, 0, 0})
+	s.hasStock(t, stock{few, 1, 0, 0})
+}
+
+func declinedCheckout(t *testing.T, s *stage) {
+	sku := s.stocked(t, 2)
+	c := s.buy(t, object{"items": []object{line(sku, 2, 2500)}, "payment_method": "tok_insufficient_funds"})
+	got := s.failsWith(t, c.ID, "card_declined")
+	if got.payment.Status != "failed" {
+		t.Errorf("got payment %s, want failed", got.payment.Status)
+	}
+	s.hasStock(t, stock{sku, 2, 0, 0})
+}
+
+func refusedCheckout(t *testing.T, s *stage) {
+	sku := s.stocked(t, 2)
+	c := s.buy(t, object{"items": []object{line(sku, 2, 2500)}, "payment_method": "tok_requires_action"})
+	c = s.concludes(t, c.ID, "requires_action")
+	s.choose(t, c.payment, "decline")
+	s.failsWith(t, c.ID, "card_declined")
+	s.hasStock(t, stock{sku, 2, 0, 0})
+}
+
+func abandonedCheckout(t *testing.T, s *stage) {
+	s.shortExpiry(t)
+	sku := s.stocked(t, 2)
+	c := s.buy(t, object{"items": []object{line(sku, 2, 2500)}, "payment_method": "tok_requires_action"})
+	s.failsWith(t, c.ID, "payment_expired")
+	s.hasStock(t, stock{sku, 2, 0, 0})
+}
+
+func nothingCheckout(t *testing.T, s *stage) {
+	s.shortExpiry(t)
+	sku := s.stocked(t, 2)
+	c := s.buy(t, object{"items": []object{line(sku, 2, 2500)}, "payment_method": "tok_timeout_nothing"})
+	s.failsWith(t, c.ID, "payment_expired")
+	s.hasStock(t, stock{sku, 2, 0, 0})
+}
+
+func lateCheckout(t *testing.T, s *stage) {
+	s.shortExpiry(t)
+	sku := s.stocked(t, 2)
+	c := s.buy(t, object{"items": []object{line(sku, 2, 2500)}, "payment_method": "tok_late_captured"})
+	c = s.failsWith(t, c.ID, "payment_expired")
+	s.hasStock(t, stock{sku, 2, 0, 0})
+	s.wentBack(t, c.payment.ID)
+	s.noTrace(t, c)
+	if got := s.readCheckout(t, c.ID); got.Status != "failed" || got.payment.Status != "refunded" {
+		t.Errorf("got %s with a payment %s, want failed with one refunded", got.Status, got.payment.Status)
+	}
+	s.hasStock(t, stock{sku, 2, 0, 0})
+}
+
+func canceledCheckout(t *testing.T, s *stage) {
+	sku := s.stocked(t, 2)
+	c := s.buy(t, object{"items": []object{line(sku, 2, 2500)}, "payment_method": "tok_requires_action"})
+	c = s.concludes(t, c.ID, "requires_action")
+	s.alpha.post(t, cancelOf(c.payment), object{}).want(t, http.StatusOK)
+	s.failsWith(t, c.ID, "payment_canceled")
+	s.hasStock(t, stock{sku, 2, 0, 0})
+}
+
+// rejected is a SKU with pieces, of which no order can be made.
+func (s *stage) rejects(t *testing.T, available int64) string {
+	t.Helper()
+	return s.stockedAs(t, "reject-"+s.unique("sku"), available)
+}
+
+func rejectedOrder(t *testing.T, s *stage) {
+	sku, other := s.rejects(t, 3), s.stocked(t, 3)
+	c := s.buy(t, object{"items": []object{line(sku, 2, 2500), line(other, 1, 100)}})
+	got := s.failsWith(t, c.ID, "order_rejected")
+	if got.payment.Status != "refunded" || got.payment.AmountRefunded != 5100 || len(got.payment.Refunds) != 1 {
+		t.Errorf("got payment %+v, want it refunded", got.payment)
+	}
+	if c := s.charge(t, got.payment.ID); c.Refunded != 5100 || len(c.Refunds) != 1 {
+		t.Errorf("got charge %+v, want one refund", c)
+	}
+	s.hasStock(t, stock{sku, 3, 0, 0})
+	s.hasStock(t, stock{other, 3, 0, 0})
+	rows := wholeList[row](t, s.alpha, "/v1/checkouts/"+c.ID+"/events")
+	checkJournal(t, c.ID, rows)
+	if n := ofType(rows, "checkout.failed"); n != 1 {
+		t.Errorf("got %d checkout.failed in %+v, want one", n, rows)
+	}
+}
+
+func rejectedPending(t *testing.T, s *stage) {
+	sku := s.rejects(t, 3)
+	c := s.buy(t, object{"items": []object{line(sku, 1, 2500)}, "payment_method": "tok_pending"})
+	if got := s.failsWith(t, c.ID, "order_rejected"); got.payment.Status != "refunded" {
+		t.Errorf("got payment %+v, want it refunded", got.payment)
+	}
+	s.hasStock(t, stock{sku, 3, 0, 0})
+}
+
+func needsReview(t *testing.T, s *stage) {
+	sku := s.rejects(t, 3)
+	c := s.alpha.post(t, "/v1/checkouts", s.cart(object{
+		"items": []object{line(sku, 1, 2500)}, "payment_method": "tok_refund_pending_failed",
+	})).want(t, http.StatusAccepted).checkout(t)
+	resume := "/v1/checkouts/" + c.ID + "/resume"
+	s.alpha.post(t, resume, object{}).problem(t, http.StatusForbidden, "forbidden")
+	s.eventually(t, c.ID+" needs review", func() (bool, any) {
+		got := s.readCheckout(t, c.ID)
+		if got.Status == "failed" || got.Status == "completed" || got.payment.AmountRefunded != 0 {
+			t.Fatalf("got %+v, want it pending or in need of review", got)
+		}
+		if got.Status == "pending" && got.payment.Status == "captured" {
+			if a := s.alpha.post(t, refundsOf(got.payment), object{"amount": 1}); a.status != http.StatusCreated {
+				a.problem(t, http.StatusConflict, "checkout_pending")
+			} else if s.readCheckout(t, c.ID).Status == "pending" {
+				t.Errorf("got %s while the checkout is pending, want 409 checkout_pending", a)
+			}
+		}
+		return got.Status == "needs_review", got
+	})
+	s.operator.send(t, request{method: http.MethodPost, path: resume}).problem(t, http.StatusBadRequest, "idempotency_key_required")
+	key := s.unique("key")
+	for range 2 {
+		a := s.operator.postKey(t, resume, key, object{})
+		if a.status != http.StatusOK && a.status != http.StatusAccepted {
+			t.Fatalf("got %s, want 200 or 202", a)
+		}
+		holdNone(t, map[string]string{"the answer": string(a.body)}, "/redirect/")
+	}
+	s.operator.post(t, "/v1/checkouts/chk_01ARZ3NDEKTSV4RRFFQ69G5FAV/resume", object{}).problem(t, http.StatusNotFound, "not_found")
+	s.concludes(t, c.ID, "needs_review") // this PSP never gives back
+	s.noTrace(t, s.readCheckout(t, c.ID))
+}
+
+var stocks = []claim{
+	{"setting stock keeps what is reserved and sold", stockKept},
+	{"a SKU nobody has set is not found", stockUnknown},
+	{"stock belongs to a merchant", stockOwned},
+}
+
+func stockKept(t *testing.T, s *stage) {
+	sku := s.stocked(t, 10)
+	s.hasStock(t, stock{sku, 10, 0, 0})
+	c := s.buy(t, object{"items": []object{line(sku, 3, 100)}, "payment_method": "tok_requires_action"})
+	c = s.concludes(t, c.ID, "requires_action")
+	s.stockedAs(t, sku, 20)
+	s.hasStock(t, stock{sku, 20, 3, 0})
+	s.choose(t, c.payment, "approve")
+	s.completed(t, c.ID)
+	s.hasStock(t, stock{sku, 20, 0, 3})
+	s.stockedAs(t, sku, 0)
+	s.hasStock(t, stock{sku, 0, 0, 3})
+}
+
+func stockUnknown(t *testing.T, s *stage) {
+	s.alpha.get(t, "/v1/stock/"+s.unique("sku")).problem(t, http.StatusNotFound, "not_found")
+}
+
+func stockOwned(t *testing.T, s *stage) {
+	sku := s.stocked(t, 4)
+	s.beta.get(t, "/v1/stock/"+sku).problem(t, http.StatusNotFound, "not_found")
+	s.beta.send(t, request{method: http.MethodPut, path: "/v1/stock/" + sku, body: object{"available": 1}}).want(t, http.StatusOK, http.StatusCreated, http.StatusNoContent)
+	s.hasStock(t, stock{sku, 4, 0, 0})
+}
+
+var crowds = []claim{
+	{"two buyers of the last piece: one gets it, the other is not charged", lastPiece},
+	{"many buyers of a hot SKU: every piece is sold once", hotSKU},
+	{"many requests with one key are one checkout", oneCheckout},
+}
+
+func lastPiece(t *testing.T, s *stage) {
+	sku := s.stocked(t, 1)
+	s.crowd(t, sku, 2, 1)
+}
+
+func hotSKU(t *testing.T, s *stage) {
+	sku := s.stocked(t, int64(s.Buyers*5/8))
+	s.crowd(t, sku, s.Buyers, s.Buyers*5/8)
+}
+
+// crowd sends buyers at once for a SKU with so many pieces.
+func (s *stage) crowd(t *testing.T, sku string, buyers, pieces int) {
+	t.Helper()
+	all := s.alpha.race(t, repeat(buyers, func() request {
+		return post("/v1/checkouts", s.unique("key"), s.cart(object{"items": []object{line(sku, 1, 2500)}}))
+	}))
+	completed := 0
+	for _, a := range answers(t, all, http.StatusAccepted)[http.StatusAccepted] {
+		id := a.checkout(t).ID
+		s.eventually(t, id+" ends", func() (bool, any) {
+			got := s.readCheckout(t, id)
+			return got.Status == "completed" || got.Status == "failed", got.Status
+		})
+		if c := s.readCheckout(t, id); c.Status == "completed" {
+			completed++
+			s.charge(t, c.payment.ID)
+		} else {
+			s.neverCharged(t, s.failsWith(t, id, "out_of_stock"))
+		}
+	}
+	if completed != pieces {
+		t.Errorf("got %d completed checkouts, want %d", completed, pieces)
+	}
+	s.hasStock(t, stock{sku, 0, 0, int64(pieces)})
+}
+
+func oneCheckout(t *testing.T, s *stage) {
+	sku, key := s.stocked(t, 50), s.unique("key")
+	cart := s.cart(object{"items": []object{line(sku, 1, 2500)}})
+	by := answers(t, s.alpha.race(t, repeat(s.Crowd, func() request { return post("/v1/checkouts", key, cart) })),
+		http.StatusAccepted, http.StatusCreated, http.StatusConflict)
+	ids := map[string]bool{}
+	for _, a := range append(by[http.StatusAccepted], by[http.StatusCreated]...) {
+		ids[a.checkout(t).ID] = true
+	}
+	for _, a := range by[http.StatusConflict] {
+		a.problem(t, http.StatusConflict, "idempotency_in_progress")
+	}
+	if len(ids) != 1 {
+		t.Fatalf("got %d checkouts for one key, want one", len(ids))
+	}
+	for id := range ids {
+		s.completed(t, id)
+	}
+	s.hasStock(t, stock{sku, 49, 0, 1})
+}
