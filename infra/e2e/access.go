@@ -24,8 +24,9 @@ func unknownCaller(t *testing.T, s *stage) {
 			delete(header, "Authorization")
 		}
 		for _, r := range []request{
-			{http.MethodGet, "/v1/payments/" + p.ID, nil, header}, {http.MethodPost, "/v1/payments", s.basket(nil), header},
-			{http.MethodGet, "/v1/payments/pay_unknown", nil, header},
+			{method: http.MethodGet, path: "/v1/payments/" + p.ID, header: header},
+			{method: http.MethodPost, path: "/v1/payments", body: s.basket(nil), header: header},
+			{method: http.MethodGet, path: "/v1/payments/pay_unknown", header: header},
 		} {
 			if a := s.nobody.send(t, r); a.status != http.StatusUnauthorized {
 				t.Errorf("Authorization %.40q: got %s, want 401", value, a)
@@ -44,8 +45,8 @@ func foreignNotFound(t *testing.T, s *stage) {
 			{method: http.MethodPost, path: "/capture", body: object{}}, {method: http.MethodPost, path: "/cancel", body: object{}},
 			{method: http.MethodPost, path: "/refunds", body: object{}},
 		} {
-			unknown := request{r.method, "/v1/payments/pay_01ARZ3NDEKTSV4RRFFQ69G5FAW" + r.path, r.body, map[string]string{"Idempotency-Key": s.unique("key")}}
-			foreign := request{r.method, "/v1/payments/" + id + r.path, r.body, map[string]string{"Idempotency-Key": s.unique("key")}}
+			unknown := request{method: r.method, path: "/v1/payments/pay_01ARZ3NDEKTSV4RRFFQ69G5FAW" + r.path, body: r.body, header: map[string]string{"Idempotency-Key": s.unique("key")}}
+			foreign := request{method: r.method, path: "/v1/payments/" + id + r.path, body: r.body, header: map[string]string{"Idempotency-Key": s.unique("key")}}
 			want, got := s.beta.send(t, unknown), s.beta.send(t, foreign)
 			want.problem(t, http.StatusNotFound, "not_found")
 			if got.status != http.StatusNotFound || !bytes.Equal(got.body, want.body) {
@@ -61,11 +62,11 @@ func foreignNotFound(t *testing.T, s *stage) {
 func unknownRoute(t *testing.T, s *stage) {
 	p := s.paid(t, nil)
 	for _, path := range []string{"/v1/nowhere", "/v1", "/v2/payments", "/v1/payments/" + p.ID + "/nothing"} {
-		s.alpha.get(t, path).problem(t, http.StatusNotFound)
+		s.alpha.send(t, request{method: http.MethodGet, path: path, undocumented: true}).problem(t, http.StatusNotFound)
 	}
 	for path, method := range map[string]string{
 		"/v1/payments": http.MethodDelete, "/v1/payments/" + p.ID: http.MethodPut, "/v1/payments/" + p.ID + "/capture": http.MethodGet,
 	} {
-		s.alpha.send(t, request{method: method, path: path}).problem(t, http.StatusMethodNotAllowed)
+		s.alpha.send(t, request{method: method, path: path, undocumented: true}).problem(t, http.StatusMethodNotAllowed)
 	}
 }

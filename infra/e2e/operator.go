@@ -173,7 +173,7 @@ func noKeys(t *testing.T, s *stage) {
 	p := s.paid(t, object{"metadata": object{"k": "v"}})
 	views := s.views(t, p)
 	for name, a := range map[string]answer{
-		"healthz": s.nobody.get(t, "/healthz"), "console": s.nobody.get(t, "/console"), "unknown path": s.alpha.get(t, "/v1/nowhere"),
+		"healthz": s.nobody.get(t, "/healthz"), "console": s.nobody.get(t, "/console"), "unknown path": s.alpha.send(t, request{method: http.MethodGet, path: "/v1/nowhere", undocumented: true}),
 		"unauthorized": client{s, s.API, "sk_test_secretive"}.get(t, "/v1/payments/"+p.ID),
 	} {
 		views[name] = string(a.body)

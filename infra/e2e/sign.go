@@ -100,7 +100,7 @@ func (s *stage) tell(t *testing.T, e event) {
 // knock posts to the webhook address of a PSP.
 func (s *stage) knock(t *testing.T, psp string, body []byte, header map[string]string) answer {
 	t.Helper()
-	return client{s, s.Webhook, ""}.send(t, request{http.MethodPost, "/" + psp, body, header})
+	return client{s, s.Webhook, ""}.send(t, request{method: http.MethodPost, path: "/" + psp, body: body, header: header})
 }
 
 // notification is a notification as operators see it.

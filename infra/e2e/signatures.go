@@ -174,6 +174,6 @@ func knownAddresses(t *testing.T, s *stage) {
 		s.knock(t, psp, body, header).want(t, http.StatusNotFound)
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete, http.MethodPatch} {
-		client{s, s.Webhook, ""}.send(t, request{method, "/simulator", nil, header}).want(t, http.StatusMethodNotAllowed)
+		client{s, s.Webhook, ""}.send(t, request{method: method, path: "/simulator", header: header, undocumented: true}).want(t, http.StatusMethodNotAllowed)
 	}
 }

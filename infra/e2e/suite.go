@@ -32,9 +32,10 @@ type Target struct {
 	// Crowd is how many requests a race has.
 	Crowd int
 
-	// Judge, when not nil, is shown every answer of the merchant API and says what
-	// is wrong with it.
-	Judge func(*http.Request, *http.Response, []byte) error
+	// Judge, when not nil, is shown every request to the merchant API and the
+	// webhook address that its document describes, and its answer, each with its
+	// body. It is called from several goroutines.
+	Judge func(request *http.Request, sent []byte, response *http.Response, received []byte)
 }
 
 // Local is a product on its default addresses, with the keys and secrets of every

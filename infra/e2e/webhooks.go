@@ -71,7 +71,7 @@ func deliveriesAtOnce(t *testing.T, s *stage) {
 	psp := client{s, s.Webhook, ""}
 	header := standard(s.SimulatorSecret, e.id, time.Now(), body)
 	for _, got := range atOnce(s.Crowd, func(int) answer {
-		a, _ := psp.try(request{http.MethodPost, "/simulator", body, header})
+		a, _ := psp.try(request{method: http.MethodPost, path: "/simulator", body: body, header: header})
 		return a
 	}) {
 		if got.status != http.StatusOK {
