@@ -242,7 +242,7 @@ func TestOneFieldDecides(t *testing.T) {
 func TestOneFieldOfAnAnswerDecides(t *testing.T) {
 	notification := func(field string, value any) object {
 		row := object{
-			"id": "ntf_" + ulid, "object": "notification", "type": "order_confirmation", "checkout_id": "chk_" + ulid,
+			"id": "ntf_" + ulid, "object": "notification", "type": "order_confirmation", "status": "sent", "checkout_id": "chk_" + ulid,
 			"order_id": "ord_" + ulid, "recipient": "a@example.com", "created_at": "2026-01-02T03:04:05Z",
 		}
 		row[field] = value
@@ -259,6 +259,9 @@ func TestOneFieldOfAnAnswerDecides(t *testing.T) {
 		{"getStock", "sold", -1, false},
 		{"getOrder", "object", "checkout", false},
 		{"getOrder", "reference", nil, true},
+		{"getOrder", "customer", nil, true},
+		{"getOrder", "status", "canceled", true},
+		{"getOrder", "status", "rejected", false},
 		{"getOrder", "items", slices.Repeat([]any{item(1)}, 50), true},
 		{"getOrder", "items", slices.Repeat([]any{item(1)}, 51), false},
 		{"getOrder", "items", []any{}, false},
@@ -270,7 +273,9 @@ func TestOneFieldOfAnAnswerDecides(t *testing.T) {
 		{"rotateKey", "key", nil, true},
 		{"rotateKey", "key", "whsec_" + text(32), false},
 		{"rotateKey", "key", "sk_live_" + text(31), false},
-		{"listNotifications", "data", notification("recipient", nil)["data"], true},
+		{"listNotifications", "data", notification("recipient", nil)["data"], false},
+		{"listNotifications", "data", notification("status", "pending")["data"], true},
+		{"listNotifications", "data", notification("status", "delivered")["data"], false},
 		{"listNotifications", "data", notification("recipient", "nobody")["data"], false},
 		{"listNotifications", "data", notification("type", "order_canceled")["data"], false},
 		{"listNotifications", "data", notification("object", "mail")["data"], false},

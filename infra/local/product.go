@@ -31,6 +31,7 @@ type product struct {
 	webhooks  http.Handler
 	simulator *simulator.Server
 	sweeper   *bootstrap.Sweep
+	notices   *notification.Participant
 	table     *memory.Table
 	saga      *saga
 	every     time.Duration
@@ -73,13 +74,14 @@ func newProduct(ctx context.Context, s settings) (*product, error) {
 	if err != nil {
 		return nil, err
 	}
-	merchantAPI := core.API(charges, keys, "simulator")
+	shop := bootstrap.Shop{Checkouts: checkouts, Stock: stock, Orders: orders, Notices: notices}
+	merchantAPI := core.API(charges, shop, keys, "simulator")
 	authorizer := &merchant.Authorizer{Log: log, Keys: &merchant.Keyring{Store: core.Payments, Now: core.Now, OperatorKeys: operatorKeys}}
 	intake := ingress.New(ingress.Config{Receiver: core.Ingest(), Now: core.Now, Log: log})
 	return &product{
 		api:      &gateway{authorize: authorizer.Handle, api: merchantAPI.Handle, console: core.Console(checkouts, operatorKeys, true).Handle},
 		webhooks: functionURL(intake.Handle), simulator: sim, table: table, saga: saga,
-		sweeper: &bootstrap.Sweep{Sweeper: core.Sweeper(charges, checkouts)}, every: s.durations.ReconcileEvery, log: log,
+		sweeper: &bootstrap.Sweep{Sweeper: core.Sweeper(charges, checkouts)}, notices: notices, every: s.durations.ReconcileEvery, log: log,
 	}, nil
 }
 
@@ -112,7 +114,8 @@ func seed(ctx context.Context, keys *merchant.Service) error {
 
 func operatorKeys(context.Context) ([]string, error) { return []string{operatorKey}, nil }
 
-// sweep stands in for the schedule.
+// sweep stands in for the two schedules: the reconciler's, and that of the
+// notification participant, whose table is its own.
 func (p *product) sweep(ctx context.Context) {
 	ticker := time.NewTicker(p.every)
 	defer ticker.Stop()
@@ -125,6 +128,9 @@ func (p *product) sweep(ctx context.Context) {
 		bounded, cancel := context.WithTimeout(ctx, sweepTimeout)
 		if _, err := p.sweeper.Handle(bounded); err != nil {
 			p.log.Warn("sweep failed", "reason", err.Error())
+		}
+		if _, err := p.notices.Sweep(bounded); err != nil {
+			p.log.Warn("sweep of notifications failed", "reason", err.Error())
 		}
 		cancel()
 	}

@@ -63,12 +63,16 @@ func decode(body []byte) (value, error) {
 		}
 	}
 	if r.card {
-		return value{}, problem.New(problem.CardDataRejected, "A field holds what looks like a card number. Send a token of the payment service provider instead.")
+		return value{}, cardRejected()
 	}
 	if err != nil {
 		return value{}, invalidJSON()
 	}
 	return root, nil
+}
+
+func cardRejected() *problem.Error {
+	return problem.New(problem.CardDataRejected, "A field holds what looks like a card number. Send a token of the payment service provider instead.")
 }
 
 var (

@@ -6,8 +6,11 @@ import (
 	"time"
 
 	"github.com/kessai/kessai/internal/charge"
+	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/idempotency"
+	"github.com/kessai/kessai/internal/inventory"
 	"github.com/kessai/kessai/internal/merchant"
+	"github.com/kessai/kessai/internal/order"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/problem"
 	"github.com/kessai/kessai/internal/store"
@@ -30,6 +33,10 @@ var refusals = []struct {
 	{charge.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
 	{webhook.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
 	{merchant.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
+	{checkout.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
+	{inventory.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
+	{order.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
+	{checkout.ErrOver, problem.New(problem.InvalidStatus, "The checkout has ended.")},
 	{charge.ErrUnknownPSP, problem.Invalid("psp", messageUnknownPSP)},
 	{charge.ErrInvalidStatus, problem.New(problem.InvalidStatus, "The payment's status does not allow this.")},
 	{charge.ErrCaptured, problem.New(problem.PaymentCaptured, "The payment is captured and can only be refunded.")},

@@ -68,9 +68,16 @@ type Config struct {
 	Lists     Lists
 	Inbox     Inbox
 	Merchants Merchants
-	Settings  Settings
-	Now       func() time.Time
-	Log       *slog.Logger
+
+	Checkouts     Checkouts
+	CheckoutLists CheckoutLists
+	Stock         Stock
+	Orders        Orders
+	Notifications Notifications
+
+	Settings Settings
+	Now      func() time.Time
+	Log      *slog.Logger
 	// Ready returns nil once everything that serves requests is ready; nil means always.
 	Ready func(ctx context.Context) error
 }

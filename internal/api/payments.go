@@ -10,7 +10,6 @@ import (
 	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/merchant"
 	"github.com/kessai/kessai/internal/money"
-	"github.com/kessai/kessai/internal/outbox"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/store/payments"
 )
@@ -195,13 +194,7 @@ func (h *Handler) listEvents(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return page(rows, next, func(r payments.Row) event {
-		data := r.Data
-		if data == nil {
-			data = map[string]any{}
-		}
-		return event{outbox.EventID(string(p.ID), r.Version), r.Type, r.Version, r.At, r.Source, data}
-	})
+	return page(rows, next, func(row payments.Row) event { return viewRow(string(p.ID), row) })
 }
 
 // newCapture is the body of a capture. Amount is 0 for the whole.

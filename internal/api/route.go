@@ -23,6 +23,10 @@ func (h *Handler) routes() []route {
 	return slices.Concat(
 		h.paymentRoutes(),
 		h.refundRoutes(),
+		h.checkoutRoutes(),
+		h.stockRoutes(),
+		h.orderRoutes(),
+		h.notificationRoutes(),
 		h.webhookRoutes(),
 		h.merchantRoutes(),
 		h.healthRoutes(),

@@ -26,10 +26,12 @@ import (
 	"github.com/kessai/kessai/internal/charge"
 	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/console"
+	"github.com/kessai/kessai/internal/inventory"
 	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/lease"
 	"github.com/kessai/kessai/internal/merchant"
 	"github.com/kessai/kessai/internal/notification"
+	"github.com/kessai/kessai/internal/order"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp"
 	"github.com/kessai/kessai/internal/reconcile"
@@ -217,10 +219,20 @@ func (c Core) Merchants(prefix string) *merchant.Service {
 	}
 }
 
+// Shop is what checkouts are made of, for whoever shows or starts them.
+type Shop struct {
+	Checkouts *checkout.Service
+	Stock     *inventory.Participant
+	Orders    *order.Participant
+	Notices   *notification.Participant
+}
+
 // API is the merchant API over its flows.
-func (c Core) API(charges *charge.Service, merchants *merchant.Service, defaultPSP string) *api.Handler {
+func (c Core) API(charges *charge.Service, shop Shop, merchants *merchant.Service, defaultPSP string) *api.Handler {
 	return api.New(api.Config{
 		Charges: charges, Lists: c.Payments, Inbox: c.Payments, Merchants: merchants,
+		Checkouts: shop.Checkouts, CheckoutLists: c.Payments,
+		Stock: shop.Stock, Orders: shop.Orders, Notifications: shop.Notices,
 		Settings: api.Settings{
 			DefaultPSP: defaultPSP, PSPs: slices.Sorted(maps.Keys(c.Providers)),
 			IdempotencyTTL: c.Durations.IdempotencyTTL, Webhooks: c.webhookSettings(),

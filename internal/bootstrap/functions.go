@@ -82,11 +82,18 @@ func Notices(table store.Table, log *slog.Logger) *notification.Participant {
 // API is the merchant API's handler.
 func API() (*api.Handler, error) {
 	e := ProcessEnvironment()
-	core, defaultPSP := e.core(e.account()), e.Required("DEFAULT_PSP")
+	a := e.account()
+	core, defaultPSP := e.core(a), e.Required("DEFAULT_PSP")
+	shop := Shop{
+		Checkouts: core.Checkouts(a.starter(e.Required("STATE_MACHINE_ARN")), nil),
+		Stock:     inventory.New(a.table(e.Required("INVENTORY_TABLE")), Clock),
+		Orders:    order.New(a.table(e.Required("ORDERS_TABLE")), Clock, nil),
+		Notices:   Notices(a.table(e.Required("NOTIFICATIONS_TABLE")), core.Log),
+	}
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
-	return core.API(core.Charges(), core.Merchants(merchant.PrefixLive), defaultPSP), nil
+	return core.API(core.Charges(), shop, core.Merchants(merchant.PrefixLive), defaultPSP), nil
 }
 
 // Authorizer is the handler that tells whose a key is. The operator's keys are

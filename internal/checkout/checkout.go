@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kessai/kessai/internal/customer"
@@ -13,6 +14,13 @@ import (
 
 // IDPrefix begins a checkout's id; a ULID follows.
 const IDPrefix = "chk_"
+
+// WellFormed reports whether id can be a checkout's at all. One that cannot is
+// not worth a read.
+func WellFormed(id string) bool {
+	ulid, ok := strings.CutPrefix(id, IDPrefix)
+	return ok && payment.ID(payment.IDPrefix+ulid).WellFormed()
+}
 
 // Status is where a checkout stands, as the merchant sees it.
 type Status string

@@ -205,6 +205,9 @@ func (s *Service) recordOf(r charge.Request, id string) idempotency.Record {
 // merchant's, for operators. It returns ErrNotFound for one that does not exist
 // and for another merchant's alike.
 func (s *Service) Get(ctx context.Context, merchantID, id string) (Result, error) {
+	if !WellFormed(id) {
+		return Result{}, ErrNotFound
+	}
 	c, err := s.Store.Checkout(ctx, id)
 	if err != nil {
 		return Result{}, err

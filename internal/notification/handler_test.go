@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheHandlerAnswersInDataAndFailsByName(t *testing.T) {
-	const send = `{"command":"send","merchant_id":"alpha","checkout_id":"chk_1","kind":"order_confirmed","order_id":"ord_1","reference":null,"amount":5000,"currency":"JPY"`
+	const send = `{"command":"send","merchant_id":"alpha","checkout_id":"chk_1","kind":"order_confirmation","order_id":"ord_1","reference":null,"amount":5000,"currency":"JPY"`
 	steps := []struct {
 		payload, want, failure string
 		down                   bool

@@ -14,11 +14,11 @@ import (
 // Kind is what a buyer is told.
 type Kind string
 
-// OrderConfirmed tells that the order exists and is paid.
-const OrderConfirmed Kind = "order_confirmed"
+// OrderConfirmation tells that the order exists and is paid.
+const OrderConfirmation Kind = "order_confirmation"
 
 // known reports whether k is one of the kinds.
-func (k Kind) known() bool { return k == OrderConfirmed }
+func (k Kind) known() bool { return k == OrderConfirmation }
 
 // Status is how far a notification is.
 type Status string
@@ -46,22 +46,23 @@ type Notification struct {
 	CreatedAt  time.Time // to the millisecond, UTC
 }
 
-// View is a notification as its merchant sees it. To is personal data.
+// View is a notification as its merchant sees it. Recipient is personal data.
 type View struct {
 	ID         string    `json:"id"`
 	Object     string    `json:"object"` // "notification"
-	CheckoutID string    `json:"checkout_id"`
-	Kind       Kind      `json:"kind"`
-	To         string    `json:"to"`
+	Type       Kind      `json:"type"`
 	Status     Status    `json:"status"`
+	CheckoutID string    `json:"checkout_id"`
+	OrderID    string    `json:"order_id"`
+	Recipient  string    `json:"recipient"`
 	CreatedAt  time.Time `json:"created_at"`
 }
 
 // View returns the notification as its merchant sees it.
 func (n Notification) View() View {
 	return View{
-		ID: n.ID, Object: "notification", CheckoutID: n.CheckoutID, Kind: n.Kind,
-		To: n.To.Reveal(), Status: n.Status, CreatedAt: n.CreatedAt,
+		ID: n.ID, Object: "notification", Type: n.Kind, Status: n.Status, CheckoutID: n.CheckoutID,
+		OrderID: n.OrderID, Recipient: n.To.Reveal(), CreatedAt: n.CreatedAt,
 	}
 }
 

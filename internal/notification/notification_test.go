@@ -38,7 +38,7 @@ func TestABuyerIsToldOnce(t *testing.T) {
 		t.Fatalf("got %v %v, want one", list, err)
 	}
 	got, err := json.Marshal(list[0].View())
-	want := `{"id":"` + first + `","object":"notification","checkout_id":"chk_1","kind":"order_confirmed","to":"a@example.com","status":"sent","created_at":"2026-01-02T03:04:05Z"}`
+	want := `{"id":"` + first + `","object":"notification","type":"order_confirmation","status":"sent","checkout_id":"chk_1","order_id":"ord_1","recipient":"a@example.com","created_at":"2026-01-02T03:04:05Z"}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s %v, want %s", got, err, want)
 	}

@@ -107,7 +107,7 @@ func (c cutTable) Write(ctx context.Context, writes ...store.Write) error {
 
 func confirmed() notification.Notification {
 	return notification.Notification{
-		MerchantID: merchant, CheckoutID: checkout, Kind: notification.OrderConfirmed, To: address,
+		MerchantID: merchant, CheckoutID: checkout, Kind: notification.OrderConfirmation, To: address,
 		OrderID: "ord_1", Reference: "order-42", Amount: money.Amount{Minor: 5000, Currency: "JPY"},
 	}
 }
@@ -132,4 +132,4 @@ func (s *shop) wantSent(t *testing.T, want int) {
 	}
 }
 
-var rowKey = store.Key{PK: "CHECKOUT#alpha#chk_1", SK: "NOTIFICATION#order_confirmed"}
+var rowKey = store.Key{PK: "CHECKOUT#alpha#chk_1", SK: "NOTIFICATION#order_confirmation"}

@@ -64,7 +64,7 @@ func TestAnOrderIsShownToItsMerchantAlone(t *testing.T) {
 			t.Errorf("%v: got %+v %v, want ErrNotFound", at, o, err)
 		}
 	}
-	if list, err := p.ListByReference(t.Context(), "beta", "order-42", ""); err != nil || len(list.Orders) != 0 {
+	if list, err := p.ListByReference(t.Context(), "beta", "order-42", "", 20); err != nil || len(list.Orders) != 0 {
 		t.Errorf("got %+v %v, want none of another merchant", list, err)
 	}
 	// The same checkout id under another merchant is another checkout.
@@ -110,7 +110,7 @@ func TestTheListOfAReferenceIsNewestFirstInPages(t *testing.T) {
 	var got []order.Order
 	pages, cursor := 0, ""
 	for pages = 1; ; pages++ {
-		list, err := p.ListByReference(t.Context(), merchant, "order-42", cursor)
+		list, err := p.ListByReference(t.Context(), merchant, "order-42", cursor, 20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,11 +130,11 @@ func TestTheListOfAReferenceIsNewestFirstInPages(t *testing.T) {
 			t.Errorf("order %s: got %s, want the status as it is", o.ID, o.Status)
 		}
 	}
-	if _, err := p.ListByReference(t.Context(), merchant, "order-42", "nonsense"); !errors.Is(err, store.ErrCursor) {
+	if _, err := p.ListByReference(t.Context(), merchant, "order-42", "nonsense", 20); !errors.Is(err, store.ErrCursor) {
 		t.Errorf("got %v, want ErrCursor", err)
 	}
 	for _, reference := range []string{"", "a:b", strings.Repeat("x", 65), "nobody's"} {
-		if list, err := p.ListByReference(t.Context(), merchant, reference, ""); err != nil || len(list.Orders) != 0 {
+		if list, err := p.ListByReference(t.Context(), merchant, reference, "", 20); err != nil || len(list.Orders) != 0 {
 			t.Errorf("%q: got %+v %v, want an empty list", reference, list, err)
 		}
 	}
@@ -152,7 +152,7 @@ func TestARefusalIsKeptThoughTheRuleChanged(t *testing.T) {
 	if got, err := lenient.Get(t.Context(), merchant, "ord_1"); !errors.Is(err, order.ErrNotFound) {
 		t.Errorf("got %+v %v, want no order", got, err)
 	}
-	if list, err := lenient.ListByReference(t.Context(), merchant, "order-42", ""); err != nil || len(list.Orders) != 0 {
+	if list, err := lenient.ListByReference(t.Context(), merchant, "order-42", "", 20); err != nil || len(list.Orders) != 0 {
 		t.Errorf("got %+v %v, want no order", list, err)
 	}
 	for _, sku := range []string{"tee", "rejected", "not-reject-tee", "REJECT-tee"} {
@@ -305,7 +305,7 @@ func TestSimultaneousExecutionsMakeOneOrder(t *testing.T) {
 			t.Errorf("got %+v, want the one order", a)
 		}
 	}
-	list, err := p.ListByReference(t.Context(), merchant, "order-42", "")
+	list, err := p.ListByReference(t.Context(), merchant, "order-42", "", 20)
 	if err != nil || len(list.Orders) != 1 {
 		t.Errorf("got %+v %v, want one", list, err)
 	}

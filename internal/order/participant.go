@@ -27,9 +27,9 @@ const (
 	// that re-reads it loses at most two races.
 	maxAttempts = 3
 
-	// pageSize of a list. A reference has one order, seldom a few: one at a time
-	// may stand, others were canceled.
-	pageSize = 20
+	// maxPage bounds a list, whose orders are read one by one. A reference has one
+	// order, seldom a few: one at a time may stand, others were canceled.
+	maxPage = 100
 )
 
 // Rule decides whether the shop refuses an order, and with which code.
@@ -214,16 +214,16 @@ type List struct {
 }
 
 // ListByReference returns the merchant's orders of one reference, newest first, a
-// page of at most 20 from the cursor of the page before ("" for the first). A
-// reference without orders is an empty list. It returns store.ErrCursor for a
-// cursor that no such list gave out.
-func (p *Participant) ListByReference(ctx context.Context, merchant, reference, cursor string) (List, error) {
+// page of at most limit, up to 100, from the cursor of the page before ("" for the
+// first). A reference without orders is an empty list. It returns store.ErrCursor
+// for a cursor that no such list gave out.
+func (p *Participant) ListByReference(ctx context.Context, merchant, reference, cursor string, limit int) (List, error) {
 	if !command.ValidID(merchant) || !validReference(reference) {
 		return List{}, nil
 	}
 	page, err := p.table.Query(ctx, store.Query{
 		PK: referencePartition(merchant, reference), SKPrefix: listPrefix,
-		Descending: true, Limit: pageSize, Cursor: cursor,
+		Descending: true, Limit: min(limit, maxPage), Cursor: cursor,
 	})
 	if err != nil {
 		return List{}, fmt.Errorf("order: list by reference: %w", err)

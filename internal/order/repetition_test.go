@@ -40,7 +40,7 @@ func seen(t *testing.T, p *order.Participant) (order.Status, int) {
 	if err != nil && !errors.Is(err, order.ErrNotFound) {
 		t.Fatal(err)
 	}
-	list, err := p.ListByReference(t.Context(), merchant, "order-42", "")
+	list, err := p.ListByReference(t.Context(), merchant, "order-42", "", 20)
 	if err != nil {
 		t.Fatal(err)
 	}
