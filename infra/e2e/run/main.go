@@ -1,0 +1,169 @@
+// Command run starts the product with short durations, runs the black-box suite
+// and the storage contract against it, and stops it. Its exit status is theirs.
+//
+// It is started from the repository's root. E2E_TARGET is aws (the default: the
+// program of make run-aws) or local (that of make run). When E2E_BASE is set
+// nothing is started: the suite runs against what is there.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// readyLimit is for a first run, which installs the emulator.
+	readyLimit = 10 * time.Minute
+	// stopLimit is how long the product may take to stop in order before it is killed.
+	stopLimit = 20 * time.Second
+	// suiteLimit is above what the suite takes on a busy machine.
+	suiteLimit = "25m"
+)
+
+func main() {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		cancel()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	if _, set := os.LookupEnv("E2E_BASE"); set {
+		return suite(ctx, nil)
+	}
+	name, set := os.LookupEnv("E2E_TARGET")
+	if !set {
+		name = "aws"
+	}
+	p, known := programs[name]
+	if !known {
+		return fmt.Errorf("E2E_TARGET=%q is neither aws nor local", name)
+	}
+	ports, err := freePorts()
+	if err != nil {
+		return err
+	}
+	started, err := start(ctx, name, p, ports)
+	if err != nil {
+		return err
+	}
+	defer started.stop()
+	fmt.Println("running the suite against", p.source, "at", ports.address("API_PORT"))
+	err = suite(ctx, p.suiteEnvironment(ports))
+	if p.aws && ctx.Err() == nil {
+		fmt.Println("running the storage contract against", ports.address("AWS_PORT"))
+		err = errors.Join(err, goTest(ctx, nil, "./internal/store/dynamo", "-run", "Contract", "-endpoint", ports.address("AWS_PORT")))
+	}
+	if err != nil {
+		fmt.Println("the log of the product is in", started.logPath)
+	}
+	return err
+}
+
+func suite(ctx context.Context, environment []string) error {
+	return goTest(ctx, environment, "./infra/e2e")
+}
+
+// goTest runs tests, their output on this terminal.
+func goTest(ctx context.Context, environment []string, target string, flags ...string) error {
+	test := exec.CommandContext(ctx, "go", append([]string{"test", "-count=1", "-timeout", suiteLimit, target}, flags...)...)
+	test.Env = append(os.Environ(), environment...)
+	test.Stdout, test.Stderr = os.Stdout, os.Stderr
+	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) }
+	test.WaitDelay = stopLimit
+	if err := test.Run(); err != nil {
+		return fmt.Errorf("tests of %s: %w", target, err)
+	}
+	return nil
+}
+
+// product is the running program.
+type product struct {
+	command *exec.Cmd
+	ended   chan struct{} // closed when it is gone
+	logPath string
+}
+
+// start builds and starts a program, and waits until it says that it is ready.
+func start(ctx context.Context, name string, p program, ports ports) (*product, error) {
+	binary := filepath.Join(".build", "e2e-"+name)
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, p.source)
+	build.Stdout, build.Stderr = os.Stdout, os.Stderr
+	if err := build.Run(); err != nil {
+		return nil, fmt.Errorf("build %s: %w", p.source, err)
+	}
+	logPath := binary + ".log"
+	logFile, err := os.Create(logPath)
+	if err != nil {
+		return nil, fmt.Errorf("log of the product: %w", err)
+	}
+	defer func() { _ = logFile.Close() }()
+	command := exec.Command(binary)
+	command.Env = append(os.Environ(), append(ports.environment(), p.durations...)...)
+	command.Stderr = logFile
+	// A group of its own, so that Ctrl-C ends the tests first and then the product, in order.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	terminal, err := command.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("output of %s: %w", binary, err)
+	}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", binary, err)
+	}
+	started := &product{command: command, ended: make(chan struct{}), logPath: logPath}
+	ready := make(chan struct{})
+	go func() {
+		follow(terminal, ready)
+		_ = command.Wait() // its end is the news, its code is not
+		close(started.ended)
+	}()
+	select {
+	case <-ready:
+		return started, nil
+	case <-started.ended:
+		return nil, fmt.Errorf("%s ended before it was ready (log in %s)", p.source, logPath)
+	case <-ctx.Done():
+		started.stop()
+		return nil, ctx.Err()
+	case <-time.After(readyLimit):
+		started.stop()
+		return nil, fmt.Errorf("%s was not ready within %s (log in %s)", p.source, readyLimit, logPath)
+	}
+}
+
+// follow copies the program's terminal to this one and closes ready at the line
+// that says so.
+func follow(terminal io.Reader, ready chan<- struct{}) {
+	said := false
+	for lines := bufio.NewScanner(terminal); lines.Scan(); {
+		fmt.Println(lines.Text())
+		if !said && strings.HasPrefix(lines.Text(), "ready") {
+			said = true
+			close(ready)
+		}
+	}
+}
+
+func (p *product) stop() {
+	_ = p.command.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	select {
+	case <-p.ended:
+	case <-time.After(stopLimit):
+		fmt.Fprintf(os.Stderr, "e2e: the product did not stop within %s\n", stopLimit)
+		_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL)
+		<-p.ended
+	}
+}
