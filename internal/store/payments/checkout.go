@@ -127,7 +127,7 @@ func (t *Table) CommitCheckout(ctx context.Context, c checkout.Change) error {
 	if err != nil {
 		return err
 	}
-	set, remove := diff(encodeCheckout(c.Before), encodeCheckout(c.After))
+	set, remove := changes(encodeCheckout(c.Before), encodeCheckout(c.After))
 	state := store.Write{
 		Kind: store.Update, Key: checkoutKey(c.After.ID), Set: set, Remove: remove, If: store.Equal(attrVersion, c.Before.Version),
 	}

@@ -95,7 +95,7 @@ func statePart(c journal.Change) part {
 	if c.Before.Version == 0 {
 		return part{store.Write{Kind: store.Put, Key: key, Item: after, If: store.Absent()}, movedOn}
 	}
-	set, remove := diff(encodePayment(c.Before), after)
+	set, remove := changes(encodePayment(c.Before), after)
 	seen := store.Equal(attrVersion, c.Before.Version)
 	if c.Fence > 0 {
 		seen = store.All(seen, store.Equal(attrLeaseFence, c.Fence))

@@ -21,6 +21,20 @@ func (f fields) due(queue string, key store.Key, at time.Time) {
 	f[store.AttrDueAt] = at.UnixMilli()
 }
 
+// changes is the update of a state that turns before, as it was read, into after.
+// A due date and its tries are put off without a new version, so they are always
+// written: what was read of them may be old.
+func changes(before, after store.Item) (set store.Item, remove []string) {
+	for _, name := range []string{store.AttrDueShard, store.AttrDueAt, attrTries} {
+		delete(before, name)
+		if _, ok := after[name]; !ok {
+			remove = append(remove, name)
+		}
+	}
+	set, gone := diff(before, after)
+	return set, append(remove, gone...)
+}
+
 // Postpone moves the due date of a payment that is still at that version; a zero
 // time takes it out of the index. A payment that has moved on is left alone.
 func (t *Table) Postpone(ctx context.Context, id payment.ID, version int64, at time.Time, tries int) error {
@@ -73,14 +87,14 @@ func (t *Table) ReleaseLease(ctx context.Context, id payment.ID, fence int64) er
 	}))
 }
 
-// Shards is the number of shards of the index.
-func (t *Table) Shards() int { return Shards }
+// Shards is the number of shards that a sweep reads.
+func (t *Table) Shards() int { return len(sweptQueues) * Shards }
 
 // DuePage reads one page of one shard: what is due at most at that time, oldest
 // first. The index is a hint: read each item again before acting.
 func (t *Table) DuePage(ctx context.Context, shardNumber int, at time.Time, limit int, cursor string) ([]reconcile.Due, string, error) {
 	page, err := t.table.Query(ctx, store.Query{
-		PK: shard(queueDue, shardNumber), Index: store.IndexDue, AtMost: at.UnixMilli(), Limit: limit, Cursor: cursor,
+		PK: shard(sweptQueues[shardNumber/Shards], shardNumber%Shards), Index: store.IndexDue, AtMost: at.UnixMilli(), Limit: limit, Cursor: cursor,
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("read due shard %d: %w", shardNumber, err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -40,7 +41,7 @@ func (t *Table) Receive(ctx context.Context, it webhook.Item) (fresh bool, err e
 	f.str(attrStatus, string(it.Status))
 	f.time("received_at", it.ReceivedAt)
 	f.time("wait_until", it.WaitUntil)
-	f.due(queueDue, key, it.DueAt)
+	f.due(queueOf(it.Status), key, it.DueAt)
 	err = t.table.Write(ctx, store.Write{Kind: store.Put, Key: key, Item: store.Item(f), If: store.Absent()})
 	refused, seen := errors.AsType[*store.ConditionError](err)
 	if !seen {
@@ -77,7 +78,7 @@ func decodeInbox(item store.Item) (webhook.Item, error) {
 		Status: webhook.Status(r.str(attrStatus)), PaymentID: payment.ID(r.str(attrPaymentID)), Reason: r.str("reason"),
 		ReceivedAt: r.time("received_at"), WaitUntil: r.time("wait_until"), Attempts: int(r.num("attempts")), Wake: r.num(attrWake),
 	}
-	if strings.HasPrefix(r.str(store.AttrDueShard), queueDue+"#") {
+	if it.Status == webhook.StatusReceived {
 		it.DueAt = r.time(store.AttrDueAt)
 	}
 	if encoded := r.str("body_base64"); encoded != "" {
@@ -100,12 +101,12 @@ func (t *Table) Save(ctx context.Context, it webhook.Item) error {
 	f.str("reason", it.Reason)
 	switch it.Status {
 	case webhook.StatusReceived:
-		f.due(queueDue, key, it.DueAt)
+		f.due(queueOf(it.Status), key, it.DueAt)
 	case webhook.StatusApplied, webhook.StatusIgnored:
-		f.due(queueWebhook+string(it.Status), key, it.ReceivedAt)
+		f.due(queueOf(it.Status), key, it.ReceivedAt)
 		f[store.AttrExpiresAt] = it.ReceivedAt.Add(inboxForget).Unix()
 	case webhook.StatusQuarantined: // kept until an operator has looked
-		f.due(queueWebhook+string(it.Status), key, it.ReceivedAt)
+		f.due(queueOf(it.Status), key, it.ReceivedAt)
 	}
 	return ignoreCondition(t.table.Write(ctx, store.Write{Kind: store.Update, Key: key, Set: store.Item(f), If: stillReceived}))
 }
@@ -123,7 +124,7 @@ func (t *Table) Reopen(ctx context.Context, it webhook.Item, claim idempotency.C
 		f := fields{"attempts": int64(0)}
 		f.str(attrStatus, string(webhook.StatusReceived))
 		f.time("wait_until", it.WaitUntil)
-		f.due(queueDue, key, it.DueAt)
+		f.due(queueOf(webhook.StatusReceived), key, it.DueAt)
 		inbox = store.Write{
 			Kind: store.Update, Key: key, Set: store.Item(f), Remove: []string{"reason", store.AttrExpiresAt},
 			Add: map[string]int64{attrWake: 1}, If: unchanged,
@@ -141,6 +142,16 @@ type position struct {
 	key string
 }
 
+func positionOf(e store.Entry) position {
+	return position{reader(e.Item).num(store.AttrDueAt), e.Key.PK}
+}
+
+// after reports whether p comes later in a list, newest first, than from. Its zero
+// value is before all.
+func (p position) after(from position) bool {
+	return from.at == 0 || p.at < from.at || (p.at == from.at && p.key < from.key)
+}
+
 func (p position) String() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d|%s", p.at, p.key))
 }
@@ -155,26 +166,24 @@ func parsePosition(cursor string) (position, error) {
 		return p, store.ErrCursor
 	}
 	at, key, ok := strings.Cut(string(raw), "|")
-	if _, err := fmt.Sscanf(at, "%d", &p.at); !ok || err != nil || p.at <= 0 {
-		return p, store.ErrCursor
+	p.at, err = strconv.ParseInt(at, 10, 64)
+	if !ok || err != nil || p.at <= 0 {
+		return position{}, store.ErrCursor
 	}
 	p.key = key
 	return p, nil
 }
 
-// Webhooks lists inbox items by status, newest first. The index is a hint: each
-// item is read again, and one that has left the status is passed over.
+// Webhooks lists inbox items by status, newest first; received ones by when they
+// are tried next. The index is a hint: each item is read again, and one that has
+// left the status is passed over.
 func (t *Table) Webhooks(ctx context.Context, status webhook.Status, cursor string, limit int) ([]webhook.Item, string, error) {
 	from, err := parsePosition(cursor)
 	if err != nil {
 		return nil, "", err
 	}
 	limit = min(limit, maxPage)
-	queue := queueWebhook + string(status)
-	if status == webhook.StatusReceived {
-		queue = queueDue
-	}
-	entries, err := t.newest(ctx, queue, from, limit)
+	entries, err := t.newest(ctx, queueOf(status), from, limit)
 	if err != nil {
 		return nil, "", err
 	}
@@ -182,7 +191,7 @@ func (t *Table) Webhooks(ctx context.Context, status webhook.Status, cursor stri
 	if len(entries) > limit {
 		entries = entries[:limit]
 		last := entries[limit-1]
-		next = position{reader(last.Item).num(store.AttrDueAt), last.Key.PK}.String()
+		next = positionOf(last).String()
 	}
 	items := make([]webhook.Item, 0, len(entries))
 	for _, e := range entries {
@@ -204,35 +213,46 @@ func (t *Table) Webhooks(ctx context.Context, status webhook.Status, cursor stri
 	return items, next, nil
 }
 
-// newest merges the newest inbox entries of all shards of a queue after a
-// position: one more than limit when there are more.
+// newest merges the newest entries of all shards of a queue after a position: one
+// more than limit when there are more.
 func (t *Table) newest(ctx context.Context, queue string, from position, limit int) ([]store.Entry, error) {
 	var all []store.Entry
 	for n := range Shards {
-		taken, query := 0, store.Query{PK: shard(queue, n), Index: store.IndexDue, AtMost: from.at, Descending: true, Limit: limit + 1}
-		for taken <= limit {
-			page, err := t.table.Query(ctx, query)
-			if err != nil {
-				return nil, fmt.Errorf("list webhooks: %w", err)
-			}
-			for _, e := range page.Entries {
-				at := reader(e.Item).num(store.AttrDueAt)
-				before := from.at == 0 || at < from.at || (at == from.at && e.Key.PK < from.key)
-				if e.Key.SK == skInbox && before {
-					all = append(all, e)
-					taken++
-				}
-			}
-			if query.Cursor = page.Cursor; query.Cursor == "" {
-				break
-			}
+		entries, err := t.newestOf(ctx, shard(queue, n), from, limit)
+		if err != nil {
+			return nil, fmt.Errorf("list webhooks: %w", err)
 		}
+		all = append(all, entries...)
 	}
 	slices.SortFunc(all, func(a, b store.Entry) int {
-		byTime := cmp.Compare(reader(b.Item).num(store.AttrDueAt), reader(a.Item).num(store.AttrDueAt))
-		return cmp.Or(byTime, strings.Compare(b.Key.PK, a.Key.PK))
+		return cmp.Or(cmp.Compare(positionOf(b).at, positionOf(a).at), strings.Compare(b.Key.PK, a.Key.PK))
 	})
 	return all[:min(len(all), limit+1)], nil
+}
+
+// newestOf reads the newest entries of one shard after a position: at least one
+// more than limit when there are more. The index does not order entries of the
+// same time, so that all of the last time are read.
+func (t *Table) newestOf(ctx context.Context, shard string, from position, limit int) ([]store.Entry, error) {
+	var taken []store.Entry
+	query := store.Query{PK: shard, Index: store.IndexDue, AtMost: from.at, Descending: true, Limit: limit + 1}
+	for {
+		page, err := t.table.Query(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range page.Entries {
+			if len(taken) > limit && positionOf(e).at < positionOf(taken[len(taken)-1]).at {
+				return taken, nil
+			}
+			if positionOf(e).after(from) {
+				taken = append(taken, e)
+			}
+		}
+		if query.Cursor = page.Cursor; query.Cursor == "" {
+			return taken, nil
+		}
+	}
 }
 
 var (

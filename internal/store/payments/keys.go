@@ -7,6 +7,7 @@ import (
 
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/store"
+	"github.com/kessai/kessai/internal/webhook"
 )
 
 // Sort keys and prefixes of the table.
@@ -54,15 +55,21 @@ func inboxKey(psp, eventID string) store.Key {
 	return store.Key{PK: pkWebhook + psp + "#" + eventID, SK: skInbox}
 }
 
-// Shards of IndexDue. Eight keep each below a partition's 1,000 write units a
-// second at 8,000 changes of due dates a second in all.
+// Shards of each queue of IndexDue. Eight keep each below a partition's 1,000
+// write units a second at 8,000 changes of due dates a second in all.
 const Shards = 8
 
-// Queues of IndexDue: what is due, and lists of webhooks by status for the operator.
+// Queues of IndexDue: what is due, and one for each status of inbox items, which
+// is the operator's list of them. The queue of received items is swept as well.
 const (
 	queueDue     = "due"
 	queueWebhook = "webhook-"
 )
+
+func queueOf(status webhook.Status) string { return queueWebhook + string(status) }
+
+// sweptQueues are the queues that a sweep reads.
+var sweptQueues = []string{queueDue, queueOf(webhook.StatusReceived)}
 
 func shardOf(queue string, key store.Key) string {
 	h := fnv.New32a()
