@@ -229,9 +229,19 @@ func underWay(c checkout.Checkout, v checkout.View) (answer, error) {
 
 func viewCheckout(r checkout.Result) checkout.View { return r.Checkout.View(r.Payment.View()) }
 
+// asShown is r as its merchant sees it: once the customer has acted there is nowhere
+// to send them any more, so a checkout whose saga has not taken notice yet is pending.
+func asShown(r checkout.Result) checkout.Result {
+	if r.Checkout.Status == checkout.StatusRequiresAction && r.Payment.Status != payment.StatusRequiresAction {
+		r.Checkout.Status = checkout.StatusPending
+	}
+	return r
+}
+
 // awaitCheckout reads a checkout again until it is not pending any more, for so
 // many seconds.
 func (h *Handler) awaitCheckout(ctx context.Context, r checkout.Result, seconds int) (checkout.Result, error) {
+	r = asShown(r)
 	first := true
 	err := await(ctx, time.Duration(seconds)*time.Second, func() (bool, error) {
 		if first { // what we have was read just now
@@ -241,6 +251,7 @@ func (h *Handler) awaitCheckout(ctx context.Context, r checkout.Result, seconds 
 			if r, err = h.Checkouts.Get(ctx, r.Checkout.MerchantID, r.Checkout.ID); err != nil {
 				return false, err
 			}
+			r = asShown(r)
 		}
 		return r.Checkout.Status != checkout.StatusPending, nil
 	})
@@ -321,7 +332,7 @@ func (h *Handler) resumeCheckout(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	a, err := accepted(r.Checkout.View(r.Payment.PublicView()), checkoutLocation(r.Checkout.ID))
+	a, err := accepted(asShown(r).Checkout.View(r.Payment.PublicView()), checkoutLocation(r.Checkout.ID))
 	if err != nil {
 		return answer{}, err
 	}
