@@ -42,7 +42,7 @@ func (m *Machine) invoker(ctx context.Context, calls *sync.WaitGroup) func(Funct
 // callWithin answers with Sandbox.Timedout as soon as the time is up. Lambda
 // freezes a function where it stands then; here its context ends, and what it
 // does after that is its own affair and no answer any more.
-func callWithin(ctx context.Context, limit time.Duration, answered chan<- answer, call func(context.Context) answer) {
+func callWithin(ctx context.Context, limit time.Duration, answered chan<- answer, run func(context.Context) answer) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errFunctionTimeout)
 	defer cancel()
 	timedOut := func() bool { return errors.Is(context.Cause(ctx), errFunctionTimeout) }
@@ -55,7 +55,7 @@ func callWithin(ctx context.Context, limit time.Duration, answered chan<- answer
 		}
 	})
 	defer stop()
-	if a := call(ctx); timedOut() {
+	if a := run(ctx); timedOut() {
 		answered <- late
 	} else {
 		answered <- a
@@ -139,10 +139,7 @@ const unknownError = "Lambda.Unknown"
 // task: the type is the name, the whole response the cause. A function must not
 // use the names that belong to the language.
 func functionFailure(response messages.InvokeResponse_Error) *failure {
-	cause, err := json.Marshal(response)
-	if err != nil {
-		cause = []byte(err.Error())
-	}
+	cause, _ := json.Marshal(response) // texts and line numbers always can
 	switch {
 	case response.Type == "":
 		return newFailure(unknownError, string(cause))

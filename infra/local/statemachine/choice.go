@@ -105,7 +105,7 @@ func parseNot(o *object) test {
 	inner := parseTest(child)
 	return func(x *execution, in any) (bool, error) {
 		got, err := inner(x, in)
-		return !got && err == nil, err
+		return !got, err
 	}
 }
 

@@ -190,6 +190,7 @@ func TestADefinitionThatIsNotUnderstoodDoesNotLoad(t *testing.T) {
 		{"negative MaxAttempts", retryOf(`{"ErrorEquals": ["E"], "MaxAttempts": -1}`), "/States/S/Retry/0/MaxAttempts", "from 0"},
 		{"MaxAttempts beyond the quota", retryOf(`{"ErrorEquals": ["E"], "MaxAttempts": 100000000}`), "/States/S/Retry/0/MaxAttempts", "99999999"},
 		{"a shrinking back-off", retryOf(`{"ErrorEquals": ["E"], "BackoffRate": 0.9}`), "/States/S/Retry/0/BackoffRate", "at least 1"},
+		{"a back-off beyond all numbers", retryOf(`{"ErrorEquals": ["E"], "BackoffRate": 1e999}`), "/States/S/Retry/0/BackoffRate", "number"},
 		{"a back-off that is no number", retryOf(`{"ErrorEquals": ["E"], "BackoffRate": "2"}`), "/States/S/Retry/0/BackoffRate", "number"},
 		{"MaxDelaySeconds that is the interval", retryOf(`{"ErrorEquals": ["E"], "IntervalSeconds": 5, "MaxDelaySeconds": 5}`), "/States/S/Retry/0/MaxDelaySeconds", "greater"},
 		{"MaxDelaySeconds below the default interval", retryOf(`{"ErrorEquals": ["E"], "MaxDelaySeconds": 1}`), "/States/S/Retry/0/MaxDelaySeconds", "greater"},
@@ -242,6 +243,7 @@ func TestWhatIsAtTheEdgeOfTheRulesLoads(t *testing.T) {
 			{"ErrorEquals": ["States.ALL"], "MaxDelaySeconds": 31622400, "MaxAttempts": 0}`),
 		catchOf(`{"Comment": "c", "ErrorEquals": ["E", "States.TaskFailed", "States.DataLimitExceeded"], "ResultPath": null, "Next": "S"}`),
 		machineOf(`{"Type": "Wait", "Seconds": 0, "Next": "End"}`),
+		strings.Repeat(" ", 1<<20-len(passOf(""))) + passOf(""),
 	} {
 		if _, err := statemachine.Load([]byte(definition), echoes); err != nil {
 			t.Errorf("got %v, want no error for %s", err, definition)
@@ -259,6 +261,17 @@ func TestOneLoadReportsEverythingInTheOrderOfThePaths(t *testing.T) {
 	want := []string{"/States/A", "/States/A/Type", "/States/S/InputPath", "/States/S/Next", "/X"}
 	if !slices.IsSorted(got) || !isSubset(want, got) {
 		t.Errorf("got %v, want all of %v, sorted", got, want)
+	}
+}
+
+func TestWhatIsWrongIsReportedOnce(t *testing.T) {
+	_, err := statemachine.Load([]byte(`{"StartAt": "S", "States": {"S": {"Type": "Pass", "Next": "B"}, "B": 1}}`), echoes)
+	if all := problemsOf(err); len(all) != 1 || all[0].Path != "/States/B" {
+		t.Errorf("got %v, want one problem at /States/B", err)
+	}
+	_, err = statemachine.Load([]byte(`{"StartAt": "S", "States": {"S": {"Type": "Pass", "Next": "S", "End": true}}}`), echoes)
+	if all := problemsOf(err); len(all) != 1 || all[0].Path != "/States/S/End" {
+		t.Errorf("got %v, want one problem at /States/S/End", err)
 	}
 }
 
@@ -280,7 +293,7 @@ func TestPlaceholdersAreReplacedInTheTextOfTheDefinition(t *testing.T) {
 	if _, err := statemachine.Load([]byte(definition), options); err != nil {
 		t.Error(err)
 	}
-	for _, value := range []string{`a"b`, `a\b`, "a\nb", "${A}", "\xff"} {
+	for _, value := range []string{`"`, `a"b`, `a\b`, "a\nb", "${A}", "\xff"} {
 		options.Substitutions["A"] = value
 		_, err := statemachine.Load([]byte(definition), options)
 		if err == nil || !strings.Contains(err.Error(), "${A}") {

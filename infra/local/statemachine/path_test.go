@@ -13,7 +13,7 @@ func TestOnlyPlainPathsAreParsed(t *testing.T) {
 	}{
 		{"$", false, []string{}},
 		{"$.a", false, []string{"a"}},
-		{"$.a.b_2.c-d._e.F", false, []string{"a", "b_2", "c-d", "_e", "F"}},
+		{"$.a.b_09.c-d._e.AzZ", false, []string{"a", "b_09", "c-d", "_e", "AzZ"}},
 		{"$$.Execution.Id", true, []string{"Execution", "Id"}},
 		{"$$.Execution.Input", true, []string{"Execution", "Input"}},
 		{"$$.Execution.Input.a.b", true, []string{"Execution", "Input", "a", "b"}},

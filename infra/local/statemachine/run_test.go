@@ -52,7 +52,7 @@ func TestAnOutputMayHaveExactly256KiB(t *testing.T) {
 		t.Errorf("got %s %s, want SUCCEEDED", r.Status, r.Error)
 	}
 	m = load(t, machineOf(`{"Type": "Pass", "Result": `+text(maxBytes+1)+`, "Next": "End"}`), echoes)
-	if r := run(t, m, `{}`); r.Error != "States.DataLimitExceeded" || len(r.History) != 1 {
+	if r := run(t, m, `{}`); r.Error != "States.DataLimitExceeded" || len(r.History) != 1 || r.History[0].Error != r.Error {
 		t.Errorf("got %s in %v, want States.DataLimitExceeded in the first state", r.Error, r.History)
 	}
 }
@@ -233,12 +233,17 @@ func TestAnExecutionWhoseContextHasEndedEntersNoState(t *testing.T) {
 }
 
 func TestALoopThatNeverWaitsEndsAtTheQuotaOfEvents(t *testing.T) {
-	m := load(t, `{"StartAt": "S", "States": {
-		"S": {"Type": "Choice", "Choices": [{"Variable": "$.stop", "IsPresent": true, "Next": "End"}], "Default": "S"},
-		"End": {"Type": "Succeed"}}}`, echoes)
-	r := run(t, m, `{}`)
-	if want := 12_499; r.Error != "States.Runtime" || len(r.History) != want { // 1 event and 2 for each state
-		t.Errorf("got %s %s after %d states, want FAILED States.Runtime after %d", r.Status, r.Error, len(r.History), want)
+	const loop = `"Loop": {"Type": "Choice", "Choices": [{"Variable": "$.stop", "IsPresent": true, "Next": "End"}], "Default": "Loop"},
+		"End": {"Type": "Succeed"}}}`
+	for definition, want := range map[string]int{
+		`{"StartAt": "Loop", "States": {` + loop: 12_499, // 1 event and 2 for each state
+		`{"StartAt": "Work", "States": {"Work": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke",
+			"Parameters": {"FunctionName": "work", "Payload": {}}, "Next": "Loop"}, ` + loop: 12_498, // and 3 for an attempt: exactly 25,000
+	} {
+		r := run(t, load(t, definition, echoes), `{}`)
+		if r.Status != statemachine.Failed || r.Error != "States.Runtime" || len(r.History) != want {
+			t.Errorf("got %s %s after %d states, want FAILED States.Runtime after %d", r.Status, r.Error, len(r.History), want)
+		}
 	}
 }
 

@@ -86,6 +86,9 @@ func TestANameIsFreeOnlyForTheSameStartWhileItRuns(t *testing.T) {
 		if err := again(`{"s":5}`); err != nil {
 			t.Errorf("after 90 days: got %v, want no error", err)
 		}
+		if err := again(`{"s":6}`); !errors.Is(err, statemachine.ErrExecutionAlreadyExists) {
+			t.Errorf("the name in its second life: got %v, want ErrExecutionAlreadyExists", err)
+		}
 	})
 }
 
