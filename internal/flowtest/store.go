@@ -237,3 +237,10 @@ func (s *Store) Delete(ctx context.Context, sk string) {
 		}
 	}
 }
+
+// Forget drops the hooks that have not run.
+func (s *Store) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before, s.after, s.reads = nil, nil, nil
+}

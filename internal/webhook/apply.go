@@ -95,7 +95,10 @@ func (a *Applier) apply(ctx context.Context, it *Item) {
 		a.settle(it, StatusQuarantined, "cannot be understood")
 		return
 	}
-	it.PaymentID = payment.ID(event.Charge.PaymentID)
+	// Another id is nobody's, of any length, and not worth keeping.
+	if id := payment.ID(event.Charge.PaymentID); id.WellFormed() {
+		it.PaymentID = id
+	}
 	err = a.record(ctx, it, charge.EventFact(event))
 	a.judge(ctx, it, err)
 }
@@ -103,7 +106,7 @@ func (a *Applier) apply(ctx context.Context, it *Item) {
 var errOtherPSP = errors.New("webhook: payment belongs to another psp")
 
 func (a *Applier) record(ctx context.Context, it *Item, fact payment.Event) error {
-	if !it.PaymentID.WellFormed() {
+	if it.PaymentID == "" {
 		return journal.ErrNotFound
 	}
 	p, err := a.Reader.Payment(ctx, it.PaymentID)
