@@ -66,7 +66,7 @@ func TestTheLimitsAreExact(t *testing.T) {
 		"NextAction": {[]any{object{"type": "redirect", "redirect_url": "https://psp.example/1"}},
 			[]any{object{"type": "qr", "redirect_url": "https://psp.example/1"}, object{"type": "redirect", "redirect_url": "/1"}, object{"type": "redirect", "redirect_url": ""}, object{"type": "redirect", "redirect_url": "https://psp.example/" + text(8192)}}},
 		"NewCheckout": {[]any{basket(1), basket(50)}, []any{basket(0), basket(51)}},
-		"NewMerchant": {[]any{object{"name": "m"}, object{"name": text(100)}}, []any{object{"name": ""}, object{"name": text(101)}}},
+		"NewMerchant": {[]any{object{"name": "m"}, object{"name": text(100)}}, []any{object{}, object{"name": ""}, object{"name": text(101)}}},
 		"NewKey":      {[]any{object{}, object{"expires_old_in": 0}, object{"expires_old_in": 604800}}, []any{object{"expires_old_in": -1}, object{"expires_old_in": 604801}}},
 		"Customer":    {[]any{object{"email": "a@example.com"}}, []any{object{"email": "a"}, object{"email": "a@" + strings.Repeat(text(50)+".", 5) + "com"}, object{}}},
 		"Health":      {[]any{object{"status": "ok"}}, []any{object{"status": "up"}}},
