@@ -46,7 +46,7 @@ func (s *Service) refund(ctx context.Context, r RefundRequest, f found, id payme
 		amount = p.Refundable()
 	}
 	if err := p.CheckRefund(amount); err != nil {
-		return Result{}, refusal(err)
+		return Result{}, s.refundRefusal(ctx, p, err)
 	}
 	change := journal.Change{Source: journal.SourceAPI, Claim: s.claim(r.Request, p.ID, id, f.expired)}
 	if p.CheckoutID != "" {
@@ -62,6 +62,23 @@ func (s *Service) refund(ctx context.Context, r RefundRequest, f found, id payme
 	}
 	p, err = s.sendRefund(ctx, p, id, journal.SourceAPI)
 	return Result{Payment: p, RefundID: id}, err
+}
+
+// refundRefusal is why a refund of p is refused. While its checkout is open that is
+// the reason, whatever else there is: an amount may be taken only by the refund
+// that undoes the checkout.
+func (s *Service) refundRefusal(ctx context.Context, p payment.Payment, err error) error {
+	if p.CheckoutID == "" {
+		return refusal(err)
+	}
+	over, readErr := s.Store.CheckoutOver(ctx, p.CheckoutID)
+	if readErr != nil {
+		return readErr
+	}
+	if !over {
+		return ErrCheckoutPending
+	}
+	return refusal(err)
 }
 
 // replayRefund renders the refund as it is now, and sends it again when its

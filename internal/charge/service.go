@@ -23,6 +23,8 @@ type Store interface {
 	// Postpone moves the due date of a payment that is still at that version; a
 	// zero time means at rest. A payment that has moved on is left alone, without error.
 	Postpone(ctx context.Context, id payment.ID, version int64, at time.Time, tries int) error
+	// CheckoutOver reports, read consistently, whether a checkout's saga has ended.
+	CheckoutOver(ctx context.Context, id string) (bool, error)
 }
 
 // Meter counts what an operator wants to see.
