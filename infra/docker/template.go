@@ -26,8 +26,8 @@ func writeTemplate(in, out string) error {
 	}
 	function := child(child(document.Content[0], "Globals"), "Function")
 	variables := child(child(function, "Environment"), "Variables")
-	architectures := child(function, "Architectures")
-	if variables == nil || architectures == nil {
+	platforms := child(function, "Architectures")
+	if variables == nil || platforms == nil {
 		return fmt.Errorf("%s: no variables or no architecture for all functions", in)
 	}
 	architecture, err := builtFor(filepath.Join(filepath.Dir(in), "ApiFunction", "bootstrap"))
@@ -37,13 +37,16 @@ func writeTemplate(in, out string) error {
 	for _, name := range endpoints {
 		variables.Content = append(variables.Content, scalar(name), scalar(""))
 	}
-	architectures.Content = []*yaml.Node{scalar(architecture)}
+	platforms.Content = []*yaml.Node{scalar(architecture)}
 	result, err := yaml.Marshal(&document)
 	if err != nil {
 		return fmt.Errorf("%s: %w", out, err)
 	}
 	return os.WriteFile(out, result, 0o644)
 }
+
+// architectures that Lambda has.
+var architectures = map[elf.Machine]string{elf.EM_X86_64: "x86_64", elf.EM_AARCH64: "arm64"}
 
 // builtFor is the architecture of a binary, as the template names it.
 func builtFor(path string) (string, error) {
@@ -52,11 +55,8 @@ func builtFor(path string) (string, error) {
 		return "", fmt.Errorf("built function: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	switch file.Machine {
-	case elf.EM_X86_64:
-		return "x86_64", nil
-	case elf.EM_AARCH64:
-		return "arm64", nil
+	if architecture, ok := architectures[file.Machine]; ok {
+		return architecture, nil
 	}
 	return "", fmt.Errorf("%s is built for %s, which Lambda has not", path, file.Machine)
 }

@@ -50,7 +50,8 @@ func enableExpiry(ctx context.Context, s settings, deployed stack) error {
 		_, err := client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 			TableName: aws.String(deployed.resources[name]),
 			TimeToLiveSpecification: &types.TimeToLiveSpecification{
-				AttributeName: aws.String(child(specification, "AttributeName").Value), Enabled: aws.Bool(true)},
+				AttributeName: aws.String(child(specification, "AttributeName").Value), Enabled: aws.Bool(true),
+			},
 		})
 		if err != nil {
 			return fmt.Errorf("time to live of %s: %w", name, err)

@@ -236,13 +236,17 @@ func (q failureQueue) Keep(ctx context.Context, discard stream.Discard) error {
 	note, err := json.Marshal(map[string]any{
 		"version":   "1.0",
 		"timestamp": time.Now().UTC().Format(time.RFC3339Nano),
-		"requestContext": map[string]any{"functionArn": discard.Function, "condition": discard.Condition,
-			"approximateInvokeCount": discard.Attempts},
+		"requestContext": map[string]any{
+			"functionArn": discard.Function, "condition": discard.Condition,
+			"approximateInvokeCount": discard.Attempts,
+		},
 		"responseContext": map[string]any{"functionError": discard.Cause},
-		"DDBStreamBatchInfo": map[string]any{"streamArn": q.stream, "batchSize": len(discard.Records),
+		"DDBStreamBatchInfo": map[string]any{
+			"streamArn": q.stream, "batchSize": len(discard.Records),
 			"startSequenceNumber": first.Sequence, "endSequenceNumber": last.Sequence,
 			"approximateArrivalOfFirstRecord": first.At.UTC().Format(time.RFC3339Nano),
-			"approximateArrivalOfLastRecord":  last.At.UTC().Format(time.RFC3339Nano)},
+			"approximateArrivalOfLastRecord":  last.At.UTC().Format(time.RFC3339Nano),
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("failure queue of %s: %w", discard.Function, err)

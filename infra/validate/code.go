@@ -42,8 +42,10 @@ func loadCode() (code, error) {
 	}
 	program, built := ssautil.Packages(loaded, ssa.InstantiateGenerics)
 	program.Build()
-	c := code{packages: map[*types.Package]*packages.Package{}, program: program, mains: map[string]*ssa.Function{},
-		graph: vta.CallGraph(ssautil.AllFunctions(program), nil)}
+	c := code{
+		packages: map[*types.Package]*packages.Package{}, program: program, mains: map[string]*ssa.Function{},
+		graph: vta.CallGraph(ssautil.AllFunctions(program), nil),
+	}
 	for i, p := range loaded {
 		c.packages[p.Types] = p
 		if folder, ok := strings.CutPrefix(p.PkgPath, module+"/functions/"); ok && p.Name == "main" {

@@ -78,13 +78,13 @@ func readFunction(resources, properties *yaml.Node) (function, error) {
 			}
 		}
 	}
-	f.granted = without(f.granted, serviceGrants(folder, role, properties))
+	f.granted = without(f.granted, serviceGrants(role, properties))
 	return f, nil
 }
 
 // serviceGrants are the rights that AWS uses in the function's name, and that no code of it asks for: to write its
 // log, and to read the stream that feeds it and to keep what it couldn't process.
-func serviceGrants(folder, role string, properties *yaml.Node) []string {
+func serviceGrants(role string, properties *yaml.Node) []string {
 	logs := strings.TrimSuffix(role, "Role") + "Logs.Arn"
 	grants := []string{"logs:CreateLogStream " + logs, "logs:PutLogEvents " + logs}
 	events := at(properties, "Events")

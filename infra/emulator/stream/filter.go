@@ -52,7 +52,8 @@ func checkRule(rule any) error {
 	for name, operand := range operators {
 		_, isText := operand.(string)
 		_, isBool := operand.(bool)
-		if !(name == "prefix" && isText) && !(name == "exists" && isBool) {
+		known := (name == "prefix" && isText) || (name == "exists" && isBool)
+		if !known {
 			return fmt.Errorf("operator %s is not carried out here", name)
 		}
 	}
