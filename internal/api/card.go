@@ -2,6 +2,7 @@ package api
 
 import (
 	"regexp"
+	"slices"
 	"time"
 	"unicode"
 )
@@ -169,28 +170,23 @@ func pointInTime(number []byte) bool {
 	return false
 }
 
+// issuer is a scheme's first two digits and lengths of numbers, each from and to.
+type issuer struct{ from, to, least, most int }
+
+var issuers = []issuer{
+	{40, 49, 13, 13}, {40, 49, 16, 16}, {40, 49, 19, 19}, // Visa
+	{22, 27, 16, 16}, {51, 55, 16, 16}, // Mastercard, Mir
+	{34, 34, 15, 15}, {37, 37, 15, 15}, // American Express
+	{30, 30, 14, 14}, {36, 36, 14, 14}, {38, 39, 14, 14}, // Diners Club
+	{35, 35, 16, 16}, {60, 60, 16, 16}, {64, 65, 16, 16}, // JCB, Discover
+	{62, 62, 16, 19}, {81, 82, 16, 19}, // UnionPay, RuPay
+	{50, 50, 13, 19}, {56, 58, 13, 19}, {61, 61, 13, 19}, {63, 63, 13, 19}, {67, 67, 13, 19}, // Maestro
+}
+
 // issued reports whether an issuer gives out numbers with this beginning and length.
 func issued(number []byte) bool {
-	first := func(n int) int {
-		v := 0
-		for _, d := range number[:n] {
-			v = v*10 + int(d)
-		}
-		return v
-	}
-	two, three, four := first(2), first(3), first(4)
-	switch n := len(number); n {
-	case 13, 19:
-		return number[0] == 4 || n == 19 && (two == 62 || two == 81 || four == 6011)
-	case 14:
-		return two == 36 || two == 38 || two == 39 || three >= 300 && three <= 305 || three == 309
-	case 15:
-		return two == 34 || two == 37
-	case 16:
-		return number[0] == 4 || two >= 51 && two <= 55 || four >= 2200 && four <= 2720 || four >= 3528 && four <= 3589 ||
-			two == 62 || two == 64 || two == 65 || two == 81 || four == 6011 || two == 50 || two == 67
-	case 17, 18:
-		return two == 62 || two == 67
-	}
-	return false
+	first := int(number[0])*10 + int(number[1])
+	return slices.ContainsFunc(issuers, func(i issuer) bool {
+		return i.from <= first && first <= i.to && i.least <= len(number) && len(number) <= i.most
+	})
 }
