@@ -76,13 +76,42 @@ func (p Payment) mayCapture(captured int64) bool {
 // learn changes p, already in its next status, by what e says. It returns the
 // type of the journal row.
 func (p *Payment) learn(e Event, from Status) (kind EventType, changed bool, err error) {
+	if e.PSPReference != "" {
+		p.PSPReference = e.PSPReference
+	}
 	switch e.Type {
-	case EventSent, EventCaptureRequested, EventCancelRequested, EventVoidSent:
-		return p.intend(e, from)
-	case EventPending, EventActionRequired, EventAuthorized, EventCaptured, EventDeclined, EventVoided, EventAbsent:
-		return p.hear(e, from)
-	case EventUnanswered, EventNotRun, EventCaptureRefused, EventVoidRefused:
-		return p.miss(e)
+	case EventSent:
+		return e.Type, true, p.intendCharge(e, from)
+	case EventCaptureRequested:
+		return e.Type, true, p.intendCapture(e)
+	case EventCancelRequested:
+		return p.intendCancel(e, from)
+	case EventVoidSent:
+		return e.Type, true, p.intendVoid(e, from)
+	case EventPending:
+		changed = p.Create.State != OperationAnswered || p.Mismatched
+		p.answer(e)
+		return e.Type, changed, nil
+	case EventActionRequired:
+		p.RedirectURL, p.ClientSecret = e.RedirectURL, e.ClientSecret
+		p.answer(e)
+		return e.Type, true, nil
+	case EventAuthorized:
+		return p.hearAuthorized(e, from)
+	case EventCaptured:
+		return p.hearCaptured(e, from)
+	case EventDeclined:
+		return p.hearDeclined(e, from)
+	case EventVoided:
+		return p.hearVoid(e, from)
+	case EventAbsent:
+		return p.hearNothing(e, from)
+	case EventUnanswered, EventNotRun:
+		return p.miss(e, p.operation(e.Operation))
+	case EventCaptureRefused:
+		return p.miss(e, &p.Capture)
+	case EventVoidRefused:
+		return p.miss(e, &p.Void)
 	case EventMismatched:
 		changed = !p.Mismatched || p.Create.State != OperationAnswered
 		// An answer all the same: the charge is there, and silence is no proof any more.
@@ -90,64 +119,65 @@ func (p *Payment) learn(e Event, from Status) (kind EventType, changed bool, err
 		return e.Type, changed, nil
 	case EventRefundRequested, EventRefundSent, EventRefundUnanswered:
 		return p.askRefund(e)
-	case EventRefundPending, EventRefundSucceeded, EventRefundFailed:
-		return p.hearRefund(e)
-	case EventDisputeOpened, EventDisputeClosed:
-		return p.hearDispute(e)
+	case EventRefundPending:
+		return p.hearRefund(e, RefundPending)
+	case EventRefundSucceeded:
+		return p.hearRefund(e, RefundSucceeded)
+	case EventRefundFailed:
+		return p.hearRefund(e, RefundFailed)
+	case EventDisputeOpened:
+		return p.hearDispute(e, DisputeOpen)
+	case EventDisputeClosed:
+		return p.hearDispute(e, DisputeClosed)
 	case EventCreated, EventLateCaptured, EventLateAuthorized:
-		return "", false, &TransitionError{From: p.Status, Event: e.Type}
 	}
-	return "", false, &TransitionError{From: p.Status, Event: e.Type}
+	return "", false, &TransitionError{From: from, Event: e.Type}
 }
 
-// intend notes what is about to be asked of the PSP.
-func (p *Payment) intend(e Event, from Status) (EventType, bool, error) {
-	illegal := &TransitionError{From: from, Event: e.Type}
-	switch e.Type {
-	case EventSent:
-		// After a cancel was requested, or past the deadline, no charge leaves.
-		if p.CancelCause != "" || !e.At.Before(p.ExpiresAt) {
-			return "", false, illegal
-		}
-		p.Create.Key, p.Create.Attempt = string(p.ID), 1
-		p.Create = p.Create.sent(e.At)
-	case EventCaptureRequested:
-		// What the PSP captures of its own accord is not ours to ask for.
-		if p.CancelCause != "" || p.CaptureMethod != CaptureManual {
-			return "", false, illegal
-		}
-		return e.Type, true, p.intendCapture(e)
-	case EventCancelRequested:
-		if e.Cause == "" { // it would not keep a charge from leaving
-			return "", false, illegal
-		}
-		if p.CancelCause == "" {
-			p.CancelCause = e.Cause
-		}
-		if p.Status == StatusCanceled { // nothing had been sent
-			p.Failure = p.cancelFailure()
-			return EventVoided, true, nil
-		}
-	case EventVoidSent:
-		// A void comes after the cancel that keeps the charge from being sent again.
-		if from.Open() && p.CancelCause == "" {
-			return "", false, illegal
-		}
-		if e.PSPReference != "" {
-			p.PSPReference = e.PSPReference
-		}
-		p.Void = p.Void.again(string(p.ID)+"-cancel-", e.At)
+// intendCharge notes that the charge is being sent. After a cancel was requested,
+// or past the deadline, none leaves.
+func (p *Payment) intendCharge(e Event, from Status) error {
+	if p.CancelCause != "" || !e.At.Before(p.ExpiresAt) {
+		return &TransitionError{From: from, Event: e.Type}
+	}
+	p.Create.Key, p.Create.Attempt = string(p.ID), 1
+	p.Create = p.Create.sent(e.At)
+	return nil
+}
+
+// intendCancel notes that no charge may leave any more.
+func (p *Payment) intendCancel(e Event, from Status) (EventType, bool, error) {
+	if e.Cause == "" { // it would not keep a charge from leaving
+		return "", false, &TransitionError{From: from, Event: e.Type}
+	}
+	if p.CancelCause == "" {
+		p.CancelCause = e.Cause
+	}
+	if p.Status == StatusCanceled { // nothing had been sent
+		p.Failure = p.cancelFailure()
+		return EventVoided, true, nil
 	}
 	return e.Type, true, nil
 }
 
-// intendCapture sends the same capture again, or a new one when the last was answered.
+// intendVoid notes that the charge is being voided. A void comes after the cancel
+// that keeps the charge from being sent again.
+func (p *Payment) intendVoid(e Event, from Status) error {
+	if from.Open() && p.CancelCause == "" {
+		return &TransitionError{From: from, Event: e.Type}
+	}
+	p.Void = p.Void.again(string(p.ID)+"-cancel-", e.At)
+	return nil
+}
+
+// intendCapture sends the same capture again, or a new one when the last was
+// answered. What the PSP captures of its own accord is not ours to ask for.
 func (p *Payment) intendCapture(e Event) error {
-	if p.Capture.open() {
-		if e.Captured != p.Capture.Amount {
-			return &TransitionError{From: p.Status, Event: e.Type}
-		}
-	} else if e.Captured <= 0 || e.Captured > p.Amount.Minor {
+	other := p.Capture.open() && e.Captured != p.Capture.Amount
+	if p.CancelCause != "" || p.CaptureMethod != CaptureManual || other {
+		return &TransitionError{From: p.Status, Event: e.Type}
+	}
+	if e.Captured <= 0 || e.Captured > p.Amount.Minor {
 		return ErrAmountTooLarge
 	}
 	p.Capture = p.Capture.again(string(p.ID)+"-capture-", e.At)
@@ -165,49 +195,57 @@ func (o Operation) again(prefix string, at time.Time) Operation {
 	return o.sent(at)
 }
 
-// hear notes what the PSP said of the charge.
-func (p *Payment) hear(e Event, from Status) (EventType, bool, error) {
-	if e.PSPReference != "" {
-		p.PSPReference = e.PSPReference
+// hearAuthorized notes that the PSP holds funds.
+func (p *Payment) hearAuthorized(e Event, from Status) (EventType, bool, error) {
+	if from.Open() {
+		p.answer(e)
+		return e.Type, true, nil
 	}
-	if p.Status.Dead() && (e.Type == EventCaptured || e.Type == EventAuthorized) {
+	// The PSP said itself that it is dead: its own words in another order.
+	if p.Buried || p.LateHold || p.AmountCaptured > 0 {
+		return "", false, nil
+	}
+	p.LateHold = true
+	return EventLateAuthorized, true, nil
+}
+
+// hearCaptured notes that the PSP has taken funds.
+func (p *Payment) hearCaptured(e Event, from Status) (EventType, bool, error) {
+	if from.Dead() {
 		return p.hearLate(e)
 	}
-	if from.Dead() && e.Type == EventDeclined { // what was held for it has lapsed
-		return p.hearVoid(e, from)
-	}
-	switch e.Type {
-	case EventPending:
-		changed := p.Create.State != OperationAnswered || p.Mismatched
-		p.answer(e)
-		return e.Type, changed, nil
-	case EventActionRequired:
-		p.RedirectURL, p.ClientSecret = e.RedirectURL, e.ClientSecret
-	case EventAuthorized:
-	case EventCaptured:
-		p.AmountCaptured = e.Captured
-		p.Capture = p.Capture.answered()
-	case EventDeclined:
-		p.Failure, p.Buried = e.Failure.clone(), true
-	case EventVoided:
-		return p.hearVoid(e, from)
-	case EventAbsent:
-		// Silence alone never ends a payment: somebody must have asked for the end,
-		// and the PSP must not have told of the charge since it was looked up.
-		if p.CancelCause == "" || p.Create.State == OperationAnswered {
-			return "", false, &TransitionError{From: from, Event: e.Type}
-		}
-		p.Failure = p.cancelFailure()
-		p.Create.State = OperationAnswered
-		return EventVoided, true, nil
-	}
+	p.AmountCaptured = e.Captured
+	p.Capture = p.Capture.answered()
 	p.answer(e)
 	return e.Type, true, nil
 }
 
+// hearDeclined notes that the PSP declined the charge for good. For a payment
+// that is dead already it means that what was held for it has lapsed.
+func (p *Payment) hearDeclined(e Event, from Status) (EventType, bool, error) {
+	if from.Dead() {
+		return p.hearVoid(e, from)
+	}
+	p.Failure, p.Buried = e.Failure.clone(), true
+	p.answer(e)
+	return e.Type, true, nil
+}
+
+// hearNothing notes that the PSP knows of no charge. Silence alone never ends a
+// payment: somebody must have asked for the end, and the PSP must not have told
+// of the charge since it was looked up.
+func (p *Payment) hearNothing(e Event, from Status) (EventType, bool, error) {
+	if p.CancelCause == "" || p.Create.State == OperationAnswered {
+		return "", false, &TransitionError{From: from, Event: e.Type}
+	}
+	p.Failure = p.cancelFailure()
+	p.Create.State = OperationAnswered
+	return EventVoided, true, nil
+}
+
 // hearVoid notes that the PSP holds nothing and says that it never will.
 func (p *Payment) hearVoid(e Event, from Status) (EventType, bool, error) {
-	news := from.Open() || !p.Buried || p.LateHold
+	news := from.Open() || !p.Buried // a late hold is never buried
 	p.Void = p.Void.answered()
 	p.Buried, p.LateHold = true, false
 	switch {
@@ -221,17 +259,9 @@ func (p *Payment) hearVoid(e Event, from Status) (EventType, bool, error) {
 	return EventVoided, news, nil
 }
 
-// hearLate notes money that came, or is held, for a payment that is dead. What
-// came goes back once: the refund is decided in the same change.
+// hearLate notes money that came for a payment that is dead. It goes back once:
+// the refund is decided in the same change.
 func (p *Payment) hearLate(e Event) (EventType, bool, error) {
-	if e.Type == EventAuthorized {
-		// The PSP said itself that it is dead: its own words in another order.
-		if p.Buried || p.LateHold || p.AmountCaptured > 0 {
-			return "", false, nil
-		}
-		p.LateHold = true
-		return EventLateAuthorized, true, nil
-	}
 	if p.AmountCaptured > 0 {
 		return "", false, nil
 	}
@@ -266,33 +296,25 @@ func (p *Payment) cancelFailure() *Failure {
 	return nil
 }
 
-// miss notes a call that brought no state: which sending of which operation. A
-// sending that is not the last any more is old news.
-func (p *Payment) miss(e Event) (EventType, bool, error) {
-	o := p.missing(e)
+// miss notes a call of o that brought no state. A sending that is not the last
+// any more is old news.
+func (p *Payment) miss(e Event, o *Operation) (EventType, bool, error) {
+	after := map[EventType]OperationState{
+		EventNotRun: OperationNotRun, EventUnanswered: OperationUnknown,
+		EventCaptureRefused: OperationRefused, EventVoidRefused: OperationRefused,
+	}
 	if o == nil || o.State != OperationSent || o.Sends != e.Sends {
 		return "", false, nil
 	}
-	switch e.Type {
-	case EventNotRun:
-		o.State, o.RetryAt = OperationNotRun, e.RetryAt
-	case EventCaptureRefused, EventVoidRefused:
-		o.State = OperationRefused
-	default:
-		o.State = OperationUnknown
+	o.State = after[e.Type]
+	if o.State == OperationNotRun {
+		o.RetryAt = e.RetryAt
 	}
 	return e.Type, true, nil
 }
 
-// missing is the operation whose answer e is about. A refusal names its own.
-func (p *Payment) missing(e Event) *Operation {
-	switch {
-	case e.Type == EventCaptureRefused:
-		return &p.Capture
-	case e.Type == EventVoidRefused:
-		return &p.Void
-	}
-	switch e.Operation {
+func (p *Payment) operation(name OperationName) *Operation {
+	switch name {
 	case OperationCreate:
 		return &p.Create
 	case OperationCapture:

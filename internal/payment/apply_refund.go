@@ -56,20 +56,13 @@ func (p *Payment) addRefund(e Event) error {
 
 // hearRefund records what the PSP said of a refund. Bounds hold for what we ask;
 // what a PSP tells is always recorded.
-func (p *Payment) hearRefund(e Event) (EventType, bool, error) {
+func (p *Payment) hearRefund(e Event, to RefundStatus) (EventType, bool, error) {
 	if p.AmountCaptured == 0 {
 		return "", false, &TransitionError{From: p.Status, Event: e.Type, Early: true}
 	}
 	r, err := p.matchRefund(e)
 	if err != nil {
 		return "", false, err
-	}
-	to := RefundPending
-	switch e.Type {
-	case EventRefundSucceeded:
-		to = RefundSucceeded
-	case EventRefundFailed:
-		to = RefundFailed
 	}
 	news := to.rank() > r.Status.rank() || r.Status == "" || (r.PSPReference == "" && e.Refund.PSPReference != "")
 	if e.Refund.PSPReference != "" {
@@ -136,11 +129,7 @@ func (p *Payment) refundByReference(reference string) *Refund {
 }
 
 // hearDispute records a dispute by its id; closed is final.
-func (p *Payment) hearDispute(e Event) (EventType, bool, error) {
-	to := DisputeOpen
-	if e.Type == EventDisputeClosed {
-		to = DisputeClosed
-	}
+func (p *Payment) hearDispute(e Event, to DisputeStatus) (EventType, bool, error) {
 	for i := range p.Disputes {
 		d := &p.Disputes[i]
 		if d.PSPReference != e.Dispute.PSPReference {

@@ -115,17 +115,27 @@ func TestRowOfARefundNamesIt(t *testing.T) {
 		e    payment.Event
 		want payment.RowRefund
 	}{
-		{"asked", captured, ask(ours1, 2000),
-			payment.RowRefund{ID: ours1, Status: payment.RefundPending, Amount: 2000, Reason: "returned"}},
-		{"ours by id", asked, refund(payment.EventRefundSucceeded, ours1, "rf_1", 2000),
-			payment.RowRefund{ID: ours1, Status: payment.RefundSucceeded, Amount: 2000, Reason: "returned"}},
-		{"ours by the PSP's id", after(t, asked, refund(payment.EventRefundPending, ours1, "rf_1", 2000)),
+		{
+			"asked", captured, ask(ours1, 2000),
+			payment.RowRefund{ID: ours1, Status: payment.RefundPending, Amount: 2000, Reason: "returned"},
+		},
+		{
+			"ours by id", asked, refund(payment.EventRefundSucceeded, ours1, "rf_1", 2000),
+			payment.RowRefund{ID: ours1, Status: payment.RefundSucceeded, Amount: 2000, Reason: "returned"},
+		},
+		{
+			"ours by the PSP's id", after(t, asked, refund(payment.EventRefundPending, ours1, "rf_1", 2000)),
 			refund(payment.EventRefundFailed, "", "rf_1", 2000),
-			payment.RowRefund{ID: ours1, Status: payment.RefundFailed, Amount: 2000, Reason: "returned"}},
-		{"made outside", captured, refund(payment.EventRefundSucceeded, "", "rf_9", 700),
-			payment.RowRefund{ID: payment.OutsideRefundID("simulator", "rf_9"), Status: payment.RefundSucceeded, Amount: 700, Reason: payment.ReasonOutside}},
-		{"late money", canceledBySilence(t), fact(payment.EventCaptured),
-			payment.RowRefund{ID: payment.LateRefundID(paymentID), Status: payment.RefundPending, Amount: whole, Reason: payment.ReasonLateCapture}},
+			payment.RowRefund{ID: ours1, Status: payment.RefundFailed, Amount: 2000, Reason: "returned"},
+		},
+		{
+			"made outside", captured, refund(payment.EventRefundSucceeded, "", "rf_9", 700),
+			payment.RowRefund{ID: payment.OutsideRefundID("simulator", "rf_9"), Status: payment.RefundSucceeded, Amount: 700, Reason: payment.ReasonOutside},
+		},
+		{
+			"late money", canceledBySilence(t), fact(payment.EventCaptured),
+			payment.RowRefund{ID: payment.LateRefundID(paymentID), Status: payment.RefundPending, Amount: whole, Reason: payment.ReasonLateCapture},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -199,10 +209,14 @@ func TestRepeatsAreOldNews(t *testing.T) {
 		{"unanswered", unanswered, missed(payment.EventUnanswered, payment.OperationCreate, 1)},
 		{"mismatched", after(t, processing(), intent(payment.EventMismatched)), intent(payment.EventMismatched)},
 		{"dispute opened", disputed, dispute(payment.EventDisputeOpened, "dp_1", "")},
-		{"S9: dispute opened again after its end", after(t, disputed, dispute(payment.EventDisputeClosed, "dp_1", "lost")),
-			dispute(payment.EventDisputeOpened, "dp_1", "")},
-		{"dispute closed", after(t, disputed, dispute(payment.EventDisputeClosed, "dp_1", "lost")),
-			dispute(payment.EventDisputeClosed, "dp_1", "won")},
+		{
+			"S9: dispute opened again after its end", after(t, disputed, dispute(payment.EventDisputeClosed, "dp_1", "lost")),
+			dispute(payment.EventDisputeOpened, "dp_1", ""),
+		},
+		{
+			"dispute closed", after(t, disputed, dispute(payment.EventDisputeClosed, "dp_1", "lost")),
+			dispute(payment.EventDisputeClosed, "dp_1", "won"),
+		},
 		{"decline after the capture", all[payment.StatusCaptured], fact(payment.EventDeclined)},
 		{"cancel after the capture", all[payment.StatusCaptured], fact(payment.EventVoided)},
 	}
@@ -220,23 +234,37 @@ func TestFailureSaysWhy(t *testing.T) {
 		events []payment.Event
 		want   *payment.Failure
 	}{
-		{"declined", processing(), []payment.Event{fact(payment.EventDeclined)},
-			&payment.Failure{Code: payment.FailureDeclined, DeclineCode: "insufficient_funds", Retryable: true}},
+		{
+			"declined", processing(),
+			[]payment.Event{fact(payment.EventDeclined)},
+			&payment.Failure{Code: payment.FailureDeclined, DeclineCode: "insufficient_funds", Retryable: true},
+		},
 		{"given up before it was sent", created(), []payment.Event{cancel(payment.CancelByExpiry)}, expired},
-		{"given up, the PSP knew of none", processing(),
-			[]payment.Event{cancel(payment.CancelByExpiry), intent(payment.EventAbsent)}, expired},
+		{
+			"given up, the PSP knew of none", processing(),
+			[]payment.Event{cancel(payment.CancelByExpiry), intent(payment.EventAbsent)},
+			expired,
+		},
 		{"given up and voided", processing(), []payment.Event{cancel(payment.CancelByExpiry), fact(payment.EventVoided)}, expired},
 		{"canceled by the merchant", processing(), []payment.Event{cancel(payment.CancelByMerchant), fact(payment.EventVoided)}, nil},
 		{"the first cause stays", processing(), []payment.Event{
 			cancel(payment.CancelByMerchant), cancel(payment.CancelByExpiry), fact(payment.EventVoided),
 		}, nil},
-		{"the hold lapsed", held, []payment.Event{fact(payment.EventVoided)},
-			&payment.Failure{Code: payment.FailureAuthorization, Retryable: true}},
-		{"the hold was voided for the merchant", held,
-			[]payment.Event{cancel(payment.CancelByMerchant), fact(payment.EventVoided)}, nil},
-		{"declined, and a void confirmed later", processing(),
+		{
+			"the hold lapsed", held,
+			[]payment.Event{fact(payment.EventVoided)},
+			&payment.Failure{Code: payment.FailureAuthorization, Retryable: true},
+		},
+		{
+			"the hold was voided for the merchant", held,
+			[]payment.Event{cancel(payment.CancelByMerchant), fact(payment.EventVoided)},
+			nil,
+		},
+		{
+			"declined, and a void confirmed later", processing(),
 			[]payment.Event{fact(payment.EventDeclined)},
-			&payment.Failure{Code: payment.FailureDeclined, DeclineCode: "insufficient_funds", Retryable: true}},
+			&payment.Failure{Code: payment.FailureDeclined, DeclineCode: "insufficient_funds", Retryable: true},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -253,6 +281,15 @@ func TestFactsAreRemembered(t *testing.T) {
 	if p.PSPReference != chargeRef || p.Create.State != payment.OperationAnswered {
 		t.Errorf("got reference %q, create %q; want %q, answered", p.PSPReference, p.Create.State, chargeRef)
 	}
+	// What was asked is answered, and what was never asked is not.
+	held := after(t, manual(), fact(payment.EventAuthorized))
+	if p := after(t, held, capture(whole), fact(payment.EventCaptured)); p.Capture.State != payment.OperationAnswered || p.Void != (payment.Operation{}) {
+		t.Errorf("got capture %q, void %+v; want answered, and none", p.Capture.State, p.Void)
+	}
+	if p := after(t, held, cancel(payment.CancelByMerchant), intent(payment.EventVoidSent), fact(payment.EventVoided)); p.Void.State != payment.OperationAnswered || p.Capture != (payment.Operation{}) {
+		t.Errorf("got void %q, capture %+v; want answered, and none", p.Void.State, p.Capture)
+	}
+	oldNews(t, canceledBySilence(t), missed(payment.EventUnanswered, payment.OperationCreate, 1))
 	void := intent(payment.EventVoidSent)
 	void.PSPReference = chargeRef
 	if got := after(t, canceledBySilence(t), void).PSPReference; got != chargeRef {
@@ -261,7 +298,7 @@ func TestFactsAreRemembered(t *testing.T) {
 	if p := after(t, processing(), fact(payment.EventDeclined)); !p.Buried {
 		t.Error("got a declined charge that may still live, want it buried")
 	}
-	held := after(t, canceledBySilence(t), fact(payment.EventAuthorized))
+	held = after(t, canceledBySilence(t), fact(payment.EventAuthorized))
 	if !held.LateHold || held.Status != payment.StatusCanceled {
 		t.Errorf("got hold %v in %s, want a late hold of a canceled payment", held.LateHold, held.Status)
 	}

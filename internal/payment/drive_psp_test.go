@@ -47,11 +47,7 @@ func (m *model) fact() payment.Event {
 }
 
 func (m *model) live() bool {
-	switch m.status {
-	case payment.EventPending, payment.EventActionRequired, payment.EventAuthorized:
-		return true
-	}
-	return false
+	return m.status == payment.EventPending || m.status == payment.EventActionRequired || m.status == payment.EventAuthorized
 }
 
 func (m *model) capture(minor int64) {
@@ -171,16 +167,15 @@ func (m *model) progress(now time.Time) {
 		m.late = time.Time{}
 		m.capture(m.amount.Minor)
 	}
-	switch m.status {
-	case payment.EventPending, payment.EventActionRequired:
+	held := m.status == payment.EventAuthorized
+	switch {
+	case held && !m.manual:
+		m.capture(m.amount.Minor)
+	case held && m.d.chance(4):
+		m.lapse()
+	case m.live() && !held:
 		pick(m.d, m.authorize, func() { m.set(payment.EventDeclined) }, func() { m.set(payment.EventActionRequired) }, func() {})()
-	case payment.EventAuthorized:
-		if !m.manual {
-			m.capture(m.amount.Minor)
-		} else if m.d.chance(4) {
-			m.lapse()
-		}
-	case payment.EventCaptured:
+	case m.status == payment.EventCaptured:
 		pick(m.d, m.outside, m.dispute, func() {}, func() {})()
 	}
 	m.progressRefunds()

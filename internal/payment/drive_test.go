@@ -51,7 +51,7 @@ func newWorld(t failer, d dice, pol payment.Policy, amount money.Amount) *world 
 func (w *world) apply(e payment.Event) error {
 	e.At = w.now
 	_, _, changed, err := w.p.Apply(e)
-	w.p = take1(w.t, w.p, e)
+	w.p = applyChecked(w.t, w.p, e)
 	if changed {
 		w.p.DueAt = w.p.Look(w.pol)
 		checkRest(w.t, w.p)

@@ -182,7 +182,7 @@ func (p Payment) Postponed(pol Policy, now time.Time) (at time.Time, tries int) 
 			at = p.ExpiresAt
 		}
 	case StatusCanceled:
-		if until := p.watchedUntil(pol); p.AmountCaptured == 0 && !p.LateHold && !p.pendingRefund() {
+		if until := p.watchedUntil(pol); !p.LateHold && !p.pendingRefund() {
 			if !now.Before(until) {
 				return time.Time{}, 0 // this was the last look
 			}

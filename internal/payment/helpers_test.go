@@ -70,12 +70,13 @@ func at(after time.Duration, e payment.Event) payment.Event {
 // fact is what the PSP says of the charge, one second after the start.
 func fact(kind payment.EventType) payment.Event {
 	e := payment.Event{Type: kind, At: start.Add(time.Second), PSPReference: chargeRef, Amount: yen}
-	switch kind {
-	case payment.EventActionRequired:
+	if kind == payment.EventActionRequired {
 		e.RedirectURL, e.ClientSecret = canaryRedirect, canaryClient
-	case payment.EventCaptured:
+	}
+	if kind == payment.EventCaptured {
 		e.Captured = whole
-	case payment.EventDeclined:
+	}
+	if kind == payment.EventDeclined {
 		e.Failure = &payment.Failure{Code: payment.FailureDeclined, DeclineCode: "insufficient_funds", Retryable: true}
 	}
 	return e

@@ -113,10 +113,14 @@ func TestKeyChangesOnlyAfterAFinalAnswer(t *testing.T) {
 		refusal   payment.EventType
 		of        func(payment.Payment) payment.Operation
 	}{
-		{"capture", held, capture(4000), payment.OperationCapture, payment.EventCaptureRefused,
-			func(p payment.Payment) payment.Operation { return p.Capture }},
-		{"void", canceling, intent(payment.EventVoidSent), payment.OperationVoid, payment.EventVoidRefused,
-			func(p payment.Payment) payment.Operation { return p.Void }},
+		{
+			"capture", held, capture(4000), payment.OperationCapture, payment.EventCaptureRefused,
+			func(p payment.Payment) payment.Operation { return p.Capture },
+		},
+		{
+			"void", canceling, intent(payment.EventVoidSent), payment.OperationVoid, payment.EventVoidRefused,
+			func(p payment.Payment) payment.Operation { return p.Void },
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -99,14 +99,20 @@ func lateHistories() []history {
 		{"held for a dead payment, then lapsed", canceledBySilence, []payment.Event{
 			fact(payment.EventPending), fact(payment.EventAuthorized), fact(payment.EventDeclined),
 		}, outcome{status: payment.StatusCanceled}},
-		{"captured after a confirmed void", func(t testing.TB) payment.Payment {
-			return after(t, canceling(t), fact(payment.EventVoided))
-		}, []payment.Event{fact(payment.EventAuthorized), fact(payment.EventCaptured), returned},
-			outcome{status: payment.StatusRefunded, captured: whole, refunded: whole, refunds: 1}},
-		{"captured after a decline", func(t testing.TB) payment.Payment {
-			return after(t, processing(), fact(payment.EventDeclined))
-		}, []payment.Event{fact(payment.EventCaptured), returned},
-			outcome{status: payment.StatusRefunded, captured: whole, refunded: whole, refunds: 1}},
+		{
+			"captured after a confirmed void", func(t testing.TB) payment.Payment {
+				return after(t, canceling(t), fact(payment.EventVoided))
+			},
+			[]payment.Event{fact(payment.EventAuthorized), fact(payment.EventCaptured), returned},
+			outcome{status: payment.StatusRefunded, captured: whole, refunded: whole, refunds: 1},
+		},
+		{
+			"captured after a decline", func(t testing.TB) payment.Payment {
+				return after(t, processing(), fact(payment.EventDeclined))
+			},
+			[]payment.Event{fact(payment.EventCaptured), returned},
+			outcome{status: payment.StatusRefunded, captured: whole, refunded: whole, refunds: 1},
+		},
 	}
 }
 

@@ -108,6 +108,15 @@ func TestRefundKeepsItsKey(t *testing.T) {
 	}
 }
 
+// Its rank stays when the PSP's id of it comes late.
+func TestALateIdOfARefundChangesOnlyThat(t *testing.T) {
+	asked := after(t, inStatus(t)[payment.StatusCaptured], ask(ours1, 4000), refund(payment.EventRefundSucceeded, ours1, "", 4000))
+	p := after(t, asked, refund(payment.EventRefundPending, ours1, "rf_1", 4000))
+	if r, _ := p.Refund(ours1); r.Status != payment.RefundSucceeded || r.PSPReference != "rf_1" || p.AmountRefunded() != 4000 {
+		t.Errorf("got %s, reference %q; want succeeded, rf_1", r.Status, r.PSPReference)
+	}
+}
+
 func TestAnAnsweredRefundIsNotSentAgain(t *testing.T) {
 	asked := after(t, inStatus(t)[payment.StatusCaptured], ask(ours1, 4000))
 	for _, kind := range []payment.EventType{payment.EventRefundPending, payment.EventRefundSucceeded, payment.EventRefundFailed} {
@@ -175,6 +184,9 @@ func TestARefundWithoutOurIdWaitsWhileOursIsUnanswered(t *testing.T) {
 	} {
 		p := after(t, p, stranger)
 		r, ok := p.Refund(payment.OutsideRefundID("simulator", "rf_x"))
+		if r.Operation != (payment.Operation{}) {
+			t.Errorf("%s: got %+v, want nothing of ours to send", name, r.Operation)
+		}
 		if !ok || !r.Outside || r.Amount != 2000 || r.PSPReference != "rf_x" || p.AmountRefunded() != 2000 {
 			t.Errorf("%s: got %+v, want an outside refund of 2000", name, r)
 		}

@@ -38,15 +38,17 @@ func TestSecretsPrintAsPlaceholders(t *testing.T) {
 		Ptr    *payment.Secret
 	}
 	held := holder{secret, []payment.Secret{secret}, map[payment.Secret]payment.Secret{secret: secret}, secret, &secret}
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%c", "%U", "%e", "%g", "%b", "%o", "%O", "%20v", "%-5.2s", "%z"} {
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%c", "%U", "%e", "%g", "%b", "%o", "%O", "%20v", "%-5.2s", "%z", "no verb"} {
 		for _, value := range []any{secret, &secret, held, []any{held}, fmt.Errorf("wrapped: %v", secret)} {
 			if got := fmt.Sprintf(verb, value); leaks(got) {
 				t.Errorf("%s of a %T: got %s", verb, value, got)
 			}
 		}
 	}
-	surplus := "no verb"
-	if got := fmt.Sprint(secret) + fmt.Sprintln(held) + fmt.Sprintf(surplus, secret); leaks(got) || !strings.Contains(got, "[redacted]") {
+	if v := slog.AnyValue(secret).Resolve(); v.Kind() != slog.KindString || leaks(v.String()) {
+		t.Errorf("got a %s %s for a log handler, want a placeholder", v.Kind(), v)
+	}
+	if got := fmt.Sprint(secret) + fmt.Sprintln(held); leaks(got) || !strings.Contains(got, "[redacted]") {
 		t.Errorf("got %q, want placeholders", got)
 	}
 	if secret.Reveal() != "canary_client_secret" {
@@ -241,12 +243,38 @@ var holders = map[string]string{
 func TestNoOtherTypeCanHoldASecret(t *testing.T) {
 	known := map[string]reflect.Type{}
 	for _, v := range []any{
-		payment.CancelCause(""), payment.CaptureMethod(""), payment.Dispute{}, payment.DisputeStatus(""), payment.DisputeView{},
-		payment.Event{}, payment.EventType(""), payment.Failure{}, payment.FailureView{}, payment.ID(""), payment.MismatchError{},
-		payment.NextAction{}, payment.Operation{}, payment.OperationName(""), payment.OperationState(""), payment.Payment{}, payment.Policy{},
-		payment.Refund{}, payment.RefundEvent{}, payment.RefundID(""), payment.RefundStatus(""), payment.RefundView{}, payment.Row{}, payment.RowData{},
-		payment.RowDispute{}, payment.RowRefund{}, payment.Secret(""), payment.Seen{}, payment.Status(""), payment.Step{}, payment.StepKind(0),
-		payment.Terms{}, payment.TransitionError{}, payment.Verdict(0), payment.View{},
+		payment.CancelCause(""), payment.CaptureMethod(""),
+		payment.Dispute{},
+		payment.DisputeStatus(""),
+		payment.DisputeView{},
+		payment.Event{},
+		payment.EventType(""),
+		payment.Failure{},
+		payment.FailureView{},
+		payment.ID(""),
+		payment.MismatchError{},
+		payment.NextAction{},
+		payment.Operation{},
+		payment.OperationName(""), payment.OperationState(""),
+		payment.Payment{},
+		payment.Policy{},
+		payment.Refund{},
+		payment.RefundEvent{},
+		payment.RefundID(""), payment.RefundStatus(""),
+		payment.RefundView{},
+		payment.Row{},
+		payment.RowData{},
+		payment.RowDispute{},
+		payment.RowRefund{},
+		payment.Secret(""),
+		payment.Seen{},
+		payment.Status(""),
+		payment.Step{},
+		payment.StepKind(0),
+		payment.Terms{},
+		payment.TransitionError{},
+		payment.Verdict(0),
+		payment.View{},
 	} {
 		known[reflect.TypeOf(v).Name()] = reflect.TypeOf(v)
 	}
@@ -271,17 +299,16 @@ func canHoldASecret(typ reflect.Type, seen map[reflect.Type]bool) bool {
 		return false
 	}
 	seen[typ] = true
-	switch typ.Kind() {
-	case reflect.Interface:
+	switch kind := typ.Kind(); {
+	case typ.PkgPath() == "time":
+		return false
+	case kind == reflect.Interface:
 		return typ.NumMethod() == 0 // an any could hold one
-	case reflect.Pointer, reflect.Slice, reflect.Array:
+	case kind == reflect.Map && canHoldASecret(typ.Key(), seen):
+		return true
+	case kind == reflect.Pointer, kind == reflect.Slice, kind == reflect.Array, kind == reflect.Map:
 		return canHoldASecret(typ.Elem(), seen)
-	case reflect.Map:
-		return canHoldASecret(typ.Key(), seen) || canHoldASecret(typ.Elem(), seen)
-	case reflect.Struct:
-		if typ.PkgPath() == "time" {
-			return false
-		}
+	case kind == reflect.Struct:
 		for i := range typ.NumField() {
 			f := typ.Field(i)
 			if f.Name == "RedirectURL" || f.Name == "ClientSecret" || canHoldASecret(f.Type, seen) {

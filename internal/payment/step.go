@@ -43,7 +43,7 @@ func (p Payment) Next(now time.Time) Step {
 		return Step{Kind: StepRecord, Event: EventCancelRequested}
 	}
 	for _, r := range p.Refunds {
-		if r.Status == RefundPending && r.Operation.State == OperationOwed {
+		if r.Operation.State == OperationOwed {
 			return Step{Kind: StepRefund, Refund: r.ID}
 		}
 	}

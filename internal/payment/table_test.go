@@ -53,6 +53,12 @@ func TestTerminalStatusesOnlyBecomeRefunded(t *testing.T) {
 }
 
 func TestUnknownEventIsIllegal(t *testing.T) {
+	if next, verdict := payment.Next(payment.StatusProcessing, "payment.surprise"); verdict != payment.Illegal || next != payment.StatusProcessing {
+		t.Errorf("got %s, verdict %d; want it to stay, illegal", next, verdict)
+	}
+	if next, verdict := payment.Next("surprise", payment.EventCaptured); verdict != payment.Illegal || next != "surprise" {
+		t.Errorf("got %s, verdict %d; want an unknown status to stay, illegal", next, verdict)
+	}
 	_, _, changed, err := processing().Apply(payment.Event{Type: "payment.surprise"})
 	if te, ok := errors.AsType[*payment.TransitionError](err); !ok || changed || te.Early {
 		t.Errorf("got %v, changed %v, want an illegal transition", err, changed)

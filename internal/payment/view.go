@@ -137,13 +137,6 @@ func (v View) LogValue() slog.Value {
 		slog.Int64("amount", v.Amount), slog.String("currency", v.Currency), slog.Bool("in_doubt", v.InDoubt))
 }
 
-// Format prints v without its secrets; only its JSON has them.
-func (v View) Format(f fmt.State, verb rune) {
-	type plain View
-	v.NextAction, v.ClientSecret = nil, nil
-	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(v))
-}
-
 // LogValue is a for a log line, without the address.
 func (a NextAction) LogValue() slog.Value { return slog.StringValue(a.Type) }
 
@@ -151,5 +144,6 @@ func (a NextAction) LogValue() slog.Value { return slog.StringValue(a.Type) }
 func (a NextAction) Format(f fmt.State, verb rune) {
 	type plain NextAction
 	a.RedirectURL = redacted
-	fmt.Fprintf(f, fmt.FormatString(f, verb), plain(a))
+	// The state belongs to fmt, which keeps no error of writing to it.
+	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), plain(a))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,7 +67,7 @@ func walk(t failer, d dice, steps int, ended func() bool) payment.Payment {
 			break
 		}
 		now = now.Add(pick(d, 0, time.Second, 20*time.Second, 2*time.Minute, 40*time.Minute, 13*time.Hour))
-		p = take1(t, p, randomEvent(d, p, now))
+		p = applyChecked(t, p, randomEvent(d, p, now))
 		p.DueAt = p.Look(policy)
 		checkRest(t, p)
 		checkSteps(t, d, p, now)
@@ -137,8 +138,8 @@ func operations(p payment.Payment) map[payment.OperationName]payment.Operation {
 	}
 }
 
-// take1 applies e to p, checks all that must hold of it, and returns what follows.
-func take1(t failer, p payment.Payment, e payment.Event) payment.Payment {
+// applyChecked applies e to p, checks all that must hold of it, and returns what follows.
+func applyChecked(t failer, p payment.Payment, e payment.Event) payment.Payment {
 	t.Helper()
 	before := deepCopy(p)
 	next, r, changed, err := p.Apply(e)
@@ -348,8 +349,9 @@ func brokenSecrecy(next payment.Payment, r payment.Row) string {
 
 // What is no sending is old news at once when it is told again.
 func brokenRepeat(e payment.Event, next payment.Payment) string {
-	switch e.Type {
-	case payment.EventSent, payment.EventCaptureRequested, payment.EventVoidSent, payment.EventRefundSent, payment.EventCancelRequested:
+	if slices.Contains([]payment.EventType{
+		payment.EventSent, payment.EventCaptureRequested, payment.EventVoidSent, payment.EventRefundSent, payment.EventCancelRequested,
+	}, e.Type) {
 		return "" // each is one more sending, or one more request to be remembered
 	}
 	if _, _, again, err := next.Apply(e); again || err != nil {
