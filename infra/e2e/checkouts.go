@@ -299,7 +299,7 @@ func checkoutApproved(t *testing.T, s *stage) {
 		t.Errorf("got order %s before the customer paid", *c.OrderID)
 	}
 	s.hasStock(t, stock{sku, 2, 1, 0})
-	s.alpha.post(t, refundsOf(c.payment), object{}).problem(t, http.StatusConflict, "checkout_pending", "invalid_status")
+	s.alpha.post(t, refundsOf(c.payment), object{}).problem(t, http.StatusConflict, "checkout_pending")
 	s.noTrace(t, c)
 	s.choose(t, c.payment, "approve")
 	s.completed(t, c.ID)
