@@ -8,15 +8,17 @@ stands still. Repairs go through the same doors as everything else.
 
 The sweep decides nothing by itself, takes no action on an index entry alone, and
 is safe to run twice at once. What fails is put off by the flow, with back-off, so
-that it never starves the rest. A sweep ends before its time does; the next one
-goes on.
+that it never starves the rest; what panics or hangs takes one worker for a while,
+and the rest goes on. A sweep ends before its time does; the next one goes on.
 */
 package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,11 +66,18 @@ const (
 	// pageSize is what one query reads at a time: small, since the page ages
 	// while it is worked on.
 	pageSize = 50
-	// workers is how many repairs of one shard run at once: a repair mostly waits
-	// for a PSP.
+	// workers is how many repairs of one shard run at once: a repair mostly waits for
+	// a PSP.
 	workers = 8
-	// reserve is the time kept at the end of a sweep for what is under way.
-	reserve = 5 * time.Second
+	// repairTimeout bounds one repair: longer than a look-up and what follows from
+	// it, so that only what hangs is cut off.
+	repairTimeout = 30 * time.Second
+	// lastStart is how long before the sweep's end no repair begins any more: a call
+	// to a PSP would be cut off in its middle, and leave a doubt that nobody needs.
+	lastStart = 16 * time.Second
+	// reserve is how long before the sweep's end what is under way is cut off: time
+	// to write down what was heard.
+	reserve = 6 * time.Second
 )
 
 // Sweeper runs sweeps.
@@ -88,16 +97,25 @@ type Report struct {
 	Unfinished bool
 }
 
-// Sweep looks at everything that is due when it starts, shard by shard at once,
-// until the context's deadline is near. Its error says that the index gave no
-// answer for some shard; the others were swept.
+// Sweep looks at everything that is due when it starts, all shards at once, until
+// the context's deadline is near. Its error says which shards the index gave no
+// answer for; the others were swept.
 func (s *Sweeper) Sweep(ctx context.Context) (Report, error) {
-	started := s.Now()
-	run := &run{s: s, at: started}
+	run := &run{s: s, at: s.Now()}
+	if deadline, bounded := ctx.Deadline(); bounded {
+		run.last = deadline.Add(-lastStart)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-reserve))
+		defer cancel()
+	}
 	var shards sync.WaitGroup
 	errs := make([]error, s.Index.Shards())
 	for n := range errs {
-		shards.Go(func() { errs[n] = run.shard(ctx, n) })
+		shards.Go(func() {
+			if err := run.shard(ctx, n); err != nil {
+				errs[n] = fmt.Errorf("sweep shard %d: %w", n, err)
+			}
+		})
 	}
 	shards.Wait()
 	report := Report{Swept: run.swept.Load(), Failed: run.failed.Load(), Unfinished: run.unfinished.Load()}
@@ -105,53 +123,45 @@ func (s *Sweeper) Sweep(ctx context.Context) (Report, error) {
 	if report.Failed > 0 {
 		s.Meter.Count(MetricFailed, report.Failed)
 	}
-	for n, err := range errs {
-		if err != nil {
-			return report, fmt.Errorf("sweep shard %d: %w", n, err)
-		}
-	}
-	return report, nil
+	return report, errors.Join(errs...)
 }
 
 // run is one sweep.
 type run struct {
 	s             *Sweeper
 	at            time.Time
+	last          time.Time // when the last repair may begin, zero when there is no end
 	swept, failed atomic.Int64
 	unfinished    atomic.Bool
 }
 
+// shard sweeps one shard, page by page. A repair that takes long keeps its worker
+// and nothing else.
 func (r *run) shard(ctx context.Context, n int) error {
+	var repairs sync.WaitGroup
+	defer repairs.Wait()
+	slots := make(chan struct{}, workers)
 	cursor := ""
-	for {
-		if r.late(ctx) {
-			return nil
-		}
+	for !r.late(ctx) {
 		page, next, err := r.s.Index.DuePage(ctx, n, r.at, pageSize, cursor)
 		if err != nil {
 			return err
 		}
-		r.page(ctx, page)
+		for _, due := range page {
+			slots <- struct{}{}
+			if r.late(ctx) {
+				return nil
+			}
+			repairs.Go(func() {
+				defer func() { <-slots }()
+				r.repair(ctx, due)
+			})
+		}
 		if cursor = next; cursor == "" {
 			return nil
 		}
 	}
-}
-
-func (r *run) page(ctx context.Context, page []Due) {
-	slots := make(chan struct{}, workers)
-	var repairs sync.WaitGroup
-	for _, due := range page {
-		if r.late(ctx) {
-			break
-		}
-		slots <- struct{}{}
-		repairs.Go(func() {
-			defer func() { <-slots }()
-			r.repair(ctx, due)
-		})
-	}
-	repairs.Wait()
+	return nil
 }
 
 func (r *run) repair(ctx context.Context, due Due) {
@@ -160,16 +170,23 @@ func (r *run) repair(ctx context.Context, due Due) {
 		return // newer code's kind: its own sweep comes to it
 	}
 	r.swept.Add(1)
+	ctx, cancel := context.WithTimeout(ctx, repairTimeout)
+	defer cancel()
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.failed.Add(1)
+			r.s.Log.ErrorContext(ctx, "repair panicked", "kind", string(due.Kind), "due_id", due.ID, "stack", string(debug.Stack()))
+		}
+	}()
 	if err := repair(ctx, due.ID); err != nil {
 		r.failed.Add(1)
 		r.s.Log.WarnContext(ctx, "repair failed", "kind", string(due.Kind), "due_id", due.ID, "reason", err.Error())
 	}
 }
 
-// late reports whether the sweep must end.
+// late reports whether no repair may begin any more.
 func (r *run) late(ctx context.Context) bool {
-	deadline, bounded := ctx.Deadline()
-	if ctx.Err() == nil && (!bounded || time.Until(deadline) > reserve) {
+	if ctx.Err() == nil && (r.last.IsZero() || time.Now().Before(r.last)) {
 		return false
 	}
 	r.unfinished.Store(true)
