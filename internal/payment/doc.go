@@ -6,12 +6,16 @@ What the package guarantees:
 
   - A pair of status and event that is not in the table is refused.
   - Every order and every repetition of what a PSP says of one charge ends in
-    the same status. Old news changes nothing, not even the version.
+    the same status and the same amounts. Old news changes nothing, not even the
+    version. Two things stay as they were told first: refunded, when a full
+    refund fails after it succeeded, and dead, when the PSP contradicts itself.
   - Amount and currency never change; what a PSP says of other money is refused
     with a *MismatchError before anything is changed.
   - After a cancel was requested, or past ExpiresAt, EventSent is illegal: no
     charge leaves any more.
-  - EventAbsent ends a payment only after a cancel was requested.
+  - EventAbsent ends a payment only after a cancel was requested, and only while
+    the PSP has told us nothing of the charge. A void follows a cancel, too.
+  - A charge of other money is never believed as success, and can still end.
   - Money captured for a dead payment adds exactly one refund, with an id derived
     from the payment.
   - A key is sent again unchanged until the PSP gave a final answer to it.
