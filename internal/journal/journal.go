@@ -170,9 +170,11 @@ func (j *Journal) record(ctx context.Context, p payment.Payment, source Source, 
 		if err := j.Pause(ctx, n); err != nil {
 			break
 		}
-		if p, err = j.Store.Payment(ctx, p.ID); err != nil {
-			return p, fmt.Errorf("load payment again: %w", err)
+		fresh, err := j.Store.Payment(ctx, p.ID)
+		if err != nil {
+			return p, fmt.Errorf("load payment %s again: %w", p.ID, err)
 		}
+		p = fresh
 	}
 	if _, lost := errors.AsType[*Conflict](last); lost {
 		last = ErrBusy

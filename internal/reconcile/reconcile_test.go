@@ -205,9 +205,12 @@ func TestASweepEndsBeforeItsTimeDoes(t *testing.T) {
 		started := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 55*time.Second)
 		defer cancel()
+		var mu sync.Mutex
 		var last time.Duration
 		s, _ := sweeper(x, func(context.Context, string) error {
+			mu.Lock()
 			last = time.Since(started)
+			mu.Unlock()
 			time.Sleep(time.Second)
 			return nil
 		})
