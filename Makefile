@@ -33,11 +33,7 @@ validate: ## linters of the template, and the template against the code (needs P
 
 .PHONY: sam-local
 sam-local: ## merchant API under sam local with DynamoDB Local (needs Docker and the SAM CLI)
-	@mkdir -p .build
-	GOOS=linux CGO_ENABLED=0 go build -trimpath -o .build/companion ./infra/emulator
-	docker compose -f infra/docker/compose.yaml up -d
-	sam build
-	sam local start-api --docker-network kessai --env-vars infra/docker/env.json --port 3000
+	@infra/docker/sam-local.sh
 
 .PHONY: deploy
 deploy: ## build and deploy to your AWS account; STAGE=prod for the one that moves money
@@ -62,4 +58,4 @@ fuzz: ## every fuzz target for FUZZTIME each
 # sam build calls these: one static binary for each function, named bootstrap.
 build-%:
 	@folder=$$(echo $* | sed -E 's/Function$$//; s/([a-z])([A-Z])/\1-\2/g' | tr A-Z a-z); \
-	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags '-s -w' -o $(ARTIFACTS_DIR)/bootstrap ./functions/$$folder
+	GOOS=linux GOARCH=$${FUNCTION_ARCH:-arm64} CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags '-s -w' -o $(ARTIFACTS_DIR)/bootstrap ./functions/$$folder
