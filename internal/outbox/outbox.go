@@ -15,8 +15,10 @@ package outbox
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -38,6 +40,37 @@ type Event struct {
 // EventID is the id of the event of a row: the same wherever the row is seen.
 func EventID(subject string, version int64) string {
 	return fmt.Sprintf("evt_%s_%d", subject, version)
+}
+
+// ParseEventID is the reverse of EventID; ok is false for anything else.
+func ParseEventID(id string) (subject string, version int64, ok bool) {
+	body, found := strings.CutPrefix(id, "evt_")
+	at := strings.LastIndexByte(body, '_')
+	if !found || at < 1 {
+		return "", 0, false
+	}
+	version, err := strconv.ParseInt(body[at+1:], 10, 64)
+	if err != nil || version < 1 || EventID(body[:at], version) != id {
+		return "", 0, false
+	}
+	return body[:at], version, true
+}
+
+// Body is the event as the outside sees it, on the bus, in a feed, in a merchant's
+// webhook: schema version 1, infra/events/event.schema.json.
+func (e Event) Body() ([]byte, error) {
+	return json.Marshal(struct {
+		ID         string         `json:"id"`
+		Object     string         `json:"object"`
+		Schema     int            `json:"schema"`
+		Type       string         `json:"type"`
+		Subject    string         `json:"subject"`
+		Version    int64          `json:"version"`
+		At         time.Time      `json:"at"`
+		Source     string         `json:"source"`
+		MerchantID string         `json:"merchant_id"`
+		Data       map[string]any `json:"data"`
+	}{e.ID, "event", 1, e.Type, e.Subject, e.Version, e.At.UTC(), e.Source, e.MerchantID, e.Data})
 }
 
 // Publisher hands events to the bus.
@@ -71,7 +104,8 @@ func (r *Relay) Carry(ctx context.Context, events []Event) []error {
 
 // wake starts an execution where an event needs one: the first of a new
 // checkout, in case nobody came to start it, and another when a payment or its
-// refund has ended. What a saga did itself is no news to it.
+// refund has ended, or when the customer must act and the merchant does not know
+// yet. What a saga did itself is no news to it.
 func (r *Relay) wake(ctx context.Context, e Event) error {
 	switch {
 	case e.CheckoutID == "" || e.Source == "saga":
@@ -80,15 +114,16 @@ func (r *Relay) wake(ctx context.Context, e Event) error {
 		return r.Sagas.Begin(ctx, e.CheckoutID)
 	case strings.HasPrefix(e.Type, "checkout."):
 		return nil
-	case final(e):
+	case news(e):
 		return r.Sagas.Wake(ctx, e.CheckoutID)
 	}
 	return nil
 }
 
-func final(e Event) bool {
+// news reports whether an event is what an open checkout waits for.
+func news(e Event) bool {
 	switch e.Type {
-	case "refund.succeeded", "refund.failed", "payment.captured", "payment.failed", "payment.canceled":
+	case "payment.requires_action", "payment.captured", "payment.failed", "payment.canceled", "refund.succeeded", "refund.failed":
 		return true
 	}
 	return false
