@@ -1,0 +1,226 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kessai/kessai/internal/charge"
+	"github.com/kessai/kessai/internal/idempotency"
+	"github.com/kessai/kessai/internal/money"
+	"github.com/kessai/kessai/internal/payment"
+	"github.com/kessai/kessai/internal/psp"
+	"github.com/kessai/kessai/internal/psp/psptest"
+	"github.com/kessai/kessai/internal/reconcile"
+)
+
+// The cast of the scenarios: each is one invocation of a function, or something
+// outside of the product.
+
+// when is what an actor waits for before it starts.
+type when func(w *world) bool
+
+// process is an actor that starts when something holds, nil for at any time.
+func process(name string, at when, body func(w *world)) *actor {
+	return &actor{name: name, body: func(w *world) {
+		if at != nil {
+			w.do(&call{name: func() string { return "starts" }, guard: func() bool { return at(w) }, apply: func() {}, digest: func() uint64 { return 1 }})
+		}
+		body(w)
+	}}
+}
+
+// outside is an actor that is no process of ours: it does one thing at a time, and
+// nothing goes wrong with it.
+func outside(name string, at when, what string, do func(w *world)) *actor {
+	return &actor{name: name, exempt: true, body: func(w *world) {
+		w.do(&call{name: func() string { return what }, guard: func() bool { return at == nil || at(w) }, apply: func() { do(w) }, digest: func() uint64 { return 1 }})
+	}}
+}
+
+func anyTime(*world) bool { return true }
+
+// order is a payment's terms as a client sends them.
+type order struct {
+	token     string
+	manual    bool
+	reference string
+}
+
+func request(route, key, content string) charge.Request {
+	return charge.Request{
+		Scope:       idempotency.Scope{MerchantID: merchant, Method: "POST", Route: route, Key: key},
+		Fingerprint: idempotency.Fingerprint([]byte(content)),
+	}
+}
+
+// pay is a client's request for a payment.
+func pay(name, key string, o order, at when) *actor {
+	return process(name, at, func(w *world) { w.pay(name, key, o) })
+}
+
+func (w *world) pay(name, key string, o order) payment.Payment {
+	method := payment.CaptureAutomatic
+	if o.manual {
+		method = payment.CaptureManual
+	}
+	r, err := w.charges.Create(background(), charge.CreateRequest{
+		Request: request("/v1/payments", key, fmt.Sprint(o)),
+		Terms: payment.Terms{
+			MerchantID: merchant, Amount: money.Amount{Minor: amount, Currency: "JPY"}, CaptureMethod: method,
+			PaymentMethod: payment.Secret(o.token), Reference: o.reference, ReturnURL: "https://shop.example/return", PSP: provider,
+		},
+	})
+	w.checkAnswer(answer{actor: name, key: "create " + key, payment: r.Payment, err: err, replayed: r.Replayed})
+	return r.Payment
+}
+
+// first is the payment that was made first, and whether there is one.
+func (w *world) first() (payment.ID, bool) {
+	all := w.payments()
+	if len(all) == 0 {
+		return "", false
+	}
+	return all[0].ID, true
+}
+
+func paymentExists(w *world) bool { _, ok := w.first(); return ok }
+
+// paymentIs holds once the first payment is in one of the statuses.
+func paymentIs(statuses ...payment.Status) when {
+	return func(w *world) bool {
+		id, ok := w.first()
+		return ok && slices.Contains(statuses, w.payment(id).Status)
+	}
+}
+
+// ended holds once the actor of that name has answered or died.
+func ended(name string) when {
+	return func(w *world) bool {
+		return slices.ContainsFunc(w.actors, func(a *actor) bool { return a.name == name && a.over() })
+	}
+}
+
+func cancel(name, key string, at when) *actor {
+	return process(name, at, func(w *world) {
+		id, _ := w.first()
+		r, err := w.charges.Cancel(background(), charge.CancelRequest{Request: request("/v1/payments/"+string(id)+"/cancel", key, ""), PaymentID: id})
+		w.checkAnswer(answer{actor: name, key: "cancel " + key, payment: r.Payment, err: err, replayed: r.Replayed})
+	})
+}
+
+func capture(name, key string, minor int64, at when) *actor {
+	return process(name, at, func(w *world) {
+		id, _ := w.first()
+		r, err := w.charges.Capture(background(), charge.CaptureRequest{
+			Request: request("/v1/payments/"+string(id)+"/capture", key, fmt.Sprint(minor)), PaymentID: id, Amount: minor})
+		w.checkAnswer(answer{actor: name, key: "capture " + key, payment: r.Payment, err: err, replayed: r.Replayed})
+	})
+}
+
+func refund(name, key string, minor int64, at when) *actor {
+	return process(name, at, func(w *world) {
+		id, _ := w.first()
+		r, err := w.charges.Refund(background(), charge.RefundRequest{
+			Request: request("/v1/payments/"+string(id)+"/refunds", key, fmt.Sprint(minor)), PaymentID: id, Amount: minor, Reason: "wish"})
+		w.checkAnswer(answer{actor: name, key: "refund " + key, payment: r.Payment, refund: r.RefundID, err: err, replayed: r.Replayed})
+	})
+}
+
+// hook is the delivery of the oldest event that the provider has to tell, through
+// intake and application. Two of them deliver in any order.
+func hook(name string) *actor {
+	return &actor{name: name, body: func(w *world) {
+		var e psptest.Event
+		w.do(&call{
+			name: func() string { return "takes an event" }, guard: func() bool { return len(w.queue) > 0 },
+			apply:  func() { e, w.queue = w.queue[0], slices.Clone(w.queue[1:]) },
+			digest: func() uint64 { return digestStrings(e.ID) },
+		})
+		w.deliver(e)
+	}}
+}
+
+// again is a delivery of the n-th event that was told, which others may have delivered.
+func again(name string, n int) *actor {
+	return &actor{name: name, body: func(w *world) {
+		var e psptest.Event
+		w.do(&call{
+			name: func() string { return "takes an event again" }, guard: func() bool { return len(w.told) > n },
+			apply: func() { e = w.told[n] }, digest: func() uint64 { return digestStrings(e.ID) },
+		})
+		w.deliver(e)
+	}}
+}
+
+func (w *world) deliver(e psptest.Event) {
+	if _, err := w.ingest.Receive(background(), provider, w.psp.Delivery(e, w.now)); err != nil {
+		return // no acknowledgement: it comes again
+	}
+	_ = w.applier.Apply(background(), provider, e.ID)
+}
+
+// sweep is one sweep of what is due.
+func sweep(name string) *actor {
+	return process(name, somethingDue, func(w *world) {
+		for shard := range w.table.Shards() {
+			if !w.dueIn(shard) {
+				continue // an empty shard is no point at which anything could differ
+			}
+			page, _, err := w.table.DuePage(background(), shard, w.now, 50, "")
+			if err != nil {
+				continue
+			}
+			for _, due := range page {
+				w.repair(background(), due)
+			}
+		}
+	})
+}
+
+func somethingDue(w *world) bool {
+	at, ok := w.nextDue()
+	return ok && !at.After(w.now)
+}
+
+// dueIn reports whether a shard of the index holds anything.
+func (w *world) dueIn(shard int) bool {
+	page, _, err := w.plain().DuePage(background(), shard, w.now, 1, "")
+	return err == nil && len(page) > 0
+}
+
+// clock lets time go by, step by step, between whatever else happens.
+func clock(steps ...time.Duration) *actor {
+	return &actor{name: "clock", exempt: true, body: func(w *world) {
+		for _, d := range steps {
+			w.do(&call{name: func() string { return "+" + d.String() }, apply: func() { w.advance(d) }, digest: func() uint64 { return 1 }})
+		}
+	}}
+}
+
+// customer does what the provider waits for.
+func customer() *actor {
+	waiting := func(w *world) bool {
+		return slices.ContainsFunc(w.psp.Charges(), func(c psp.Charge) bool { return c.Status == psp.StatusRequiresAction })
+	}
+	return outside("customer", waiting, "approves", func(w *world) {
+		for _, c := range w.psp.Charges() {
+			w.psp.Approve(c.PaymentID)
+		}
+		w.happened()
+	})
+}
+
+// lateMoney is a provider that captures whatever was said before.
+func lateMoney(at when) *actor {
+	return outside("provider", at, "captures late", func(w *world) {
+		for _, c := range w.psp.Charges() {
+			w.psp.CaptureLate(c.PaymentID)
+		}
+		w.happened()
+	})
+}
+
+func repairKindPayment(w *world, id payment.ID) error {
+	return w.sweeper.Repairs[reconcile.KindPayment](background(), string(id))
+}

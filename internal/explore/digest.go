@@ -1,0 +1,109 @@
+package explore
+
+import (
+	"github.com/kessai/kessai/internal/psp"
+	"github.com/kessai/kessai/internal/store"
+)
+
+// Digests are FNV-1a with a mixing step, so that sums of them do not cancel out.
+// Two states with one digest count as the same state.
+const (
+	fnvBasis = 14695981039346656037
+	fnvPrime = 1099511628211
+)
+
+func mix(h uint64) uint64 {
+	h ^= h >> 33
+	h *= 0xff51afd7ed558ccd
+	h ^= h >> 33
+	h *= 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+func digestString(h uint64, s string) uint64 {
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * fnvPrime
+	}
+	return (h ^ 0xff) * fnvPrime
+}
+
+func digestNumber(h uint64, n int64) uint64 {
+	return mix(h ^ uint64(n)*fnvPrime + 0x9e3779b97f4a7c15)
+}
+
+func digestStrings(words ...string) uint64 {
+	h := uint64(fnvBasis)
+	for _, w := range words {
+		h = digestString(h, w)
+	}
+	return mix(h)
+}
+
+// digestItem is the digest of a row, 0 of none. Its writer is left out.
+func digestItem(key store.Key, item store.Item) uint64 {
+	if item == nil {
+		return 0
+	}
+	return mix(digestString(digestString(fnvBasis, key.PK), key.SK) ^ digestMap(item))
+}
+
+// digestMap does not depend on the order of the map.
+func digestMap(m map[string]any) uint64 {
+	var all uint64 = 0x51ed270b
+	for name, v := range m {
+		if name != store.AttrWriter {
+			all += mix(digestString(fnvBasis, name) ^ mix(digestValue(v)))
+		}
+	}
+	return all
+}
+
+func digestValue(v any) uint64 {
+	switch v := v.(type) {
+	case string:
+		return digestString(fnvBasis, v)
+	case int64:
+		return digestNumber(1, v)
+	case bool:
+		if v {
+			return 2
+		}
+		return 3
+	case []any:
+		h := uint64(fnvBasis)
+		for _, e := range v {
+			h = mix(h*fnvPrime ^ digestValue(e))
+		}
+		return h
+	case map[string]any:
+		return digestMap(v)
+	}
+	return 0
+}
+
+// digestAnswer is the digest of a charge or a refund.
+func digestAnswer(answer any) uint64 {
+	switch a := answer.(type) {
+	case psp.Charge:
+		return digestCharge(a)
+	case psp.Refund:
+		return digestRefund(a)
+	}
+	return 0
+}
+
+func digestCharge(c psp.Charge) uint64 {
+	h := digestStrings(c.Reference, c.PaymentID, string(c.Status), string(c.Amount.Currency), c.RedirectURL.Reveal())
+	h = digestNumber(digestNumber(digestNumber(h, c.Amount.Minor), c.Captured), c.Refunded)
+	if c.Decline != nil {
+		h = digestString(h, c.Decline.Code)
+	}
+	for _, r := range c.Refunds {
+		h = mix(h*fnvPrime ^ digestRefund(r))
+	}
+	return h
+}
+
+func digestRefund(r psp.Refund) uint64 {
+	return digestNumber(digestStrings(r.Reference, r.RefundID, string(r.Status)), r.Amount)
+}

@@ -1,0 +1,265 @@
+package explore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Scenario is some actors over a fresh world.
+type Scenario struct {
+	Name   string
+	PSP    Character
+	Shop   *Shop
+	Relay  bool
+	Before func(w *world)
+	Actors func() []*actor
+
+	mutant *Mutant
+}
+
+// Character is what kind of provider a scenario has.
+type Character struct {
+	// Blind: "not found" is no proof, and a charge that was just made is not seen.
+	Blind bool
+}
+
+// Options bound an exploration.
+type Options struct {
+	Faults  int
+	MaxRuns int  // 0: no bound
+	First   bool // stop at the first violation
+	Mutant  *Mutant
+	Reached map[string]int // counts the states that were reached
+}
+
+// Result is what an exploration found.
+type Result struct {
+	Scenario   string
+	Runs       int
+	States     int
+	Ends       int         // different worlds at the end of a run
+	Violating  int         // runs that violated something
+	Violations []Violation // the first of each invariant
+	Complete   bool        // every schedule and fault was tried
+}
+
+// state is what a run is cut at when it was there before.
+type state struct {
+	world  uint64
+	actors uint64
+	budget int
+}
+
+// explorer is one exploration.
+type explorer struct {
+	scenario Scenario
+	options  Options
+	tree     *choices
+	seen     map[state]struct{}
+	ends     map[uint64]struct{}
+	result   Result
+	trace    *[]string
+}
+
+// Explore runs every schedule of the scenario's actors with every placement of up
+// to options.Faults faults, and recovers from each different end three ways.
+func Explore(s Scenario, o Options) Result {
+	s.mutant = o.Mutant
+	if o.Reached == nil {
+		o.Reached = map[string]int{}
+	}
+	x := &explorer{scenario: s, options: o, tree: &choices{}, seen: map[state]struct{}{}, ends: map[uint64]struct{}{}}
+	x.result.Scenario = s.Name
+	for {
+		x.result.Runs++
+		x.run()
+		if len(x.result.Violations) > 0 && o.First {
+			break
+		}
+		if o.MaxRuns > 0 && x.result.Runs >= o.MaxRuns {
+			break
+		}
+		if !x.tree.next() {
+			x.result.Complete = true
+			break
+		}
+	}
+	x.result.States, x.result.Ends = len(x.seen), len(x.ends)
+	return x.result
+}
+
+// run is one run to its end, or to a state that was seen before.
+func (x *explorer) run() {
+	w, cut := x.play(x.tree, true)
+	if cut {
+		return
+	}
+	found := x.judge(w)
+	if !found {
+		end := w.digest()
+		if _, seen := x.ends[end]; seen {
+			return
+		}
+		x.ends[end] = struct{}{}
+		for r := byAll; r <= byReconciler && !found; r++ {
+			if r != byAll {
+				again := &choices{path: x.tree.path, widths: slices.Clone(x.tree.widths)}
+				w, _ = x.play(again, false)
+			}
+			w.recover(r)
+			w.checkEnd(r)
+			found = x.judgeAs(w, r)
+		}
+	}
+}
+
+func (x *explorer) judge(w *world) bool { return x.judgeAs(w, -1) }
+
+// judgeAs keeps the first violation of each invariant.
+func (x *explorer) judgeAs(w *world, r recovery) bool {
+	if len(w.violations) == 0 {
+		return false
+	}
+	x.result.Violating++
+	for _, v := range w.violations {
+		if slices.ContainsFunc(x.result.Violations, func(k Violation) bool { return k.Invariant == v.Invariant }) {
+			continue
+		}
+		v.Replay = x.replay()
+		if r >= 0 {
+			v.Detail += " (recovery: " + r.String() + ")"
+		}
+		x.result.Violations = append(x.result.Violations, v)
+	}
+	return true
+}
+
+func (x *explorer) replay() string {
+	mutant := ""
+	if x.scenario.mutant != nil {
+		mutant = x.scenario.mutant.Name
+	}
+	return fmt.Sprintf("%s@%d/%s:%s", strings.ReplaceAll(x.scenario.Name, " ", "_"), x.options.Faults, mutant, x.tree)
+}
+
+// play runs the scenario along the tree of decisions. With prune it ends at a state
+// that was seen before, and reports it.
+func (x *explorer) play(tree *choices, prune bool) (w *world, cut bool) {
+	w = newWorld(&x.scenario, x.options.Reached)
+	w.trace = x.trace
+	defer func() {
+		for _, a := range w.actors {
+			if !a.over() {
+				a.kill()
+			}
+		}
+	}()
+	budget := x.options.Faults
+	for len(w.violations) == 0 {
+		var ready []*actor
+		for _, a := range w.actors {
+			if a.runnable() {
+				ready = append(ready, a)
+			}
+		}
+		ways := len(ready)
+		if len(w.air) > 0 {
+			ways++ // the network is an actor too
+		}
+		if ways == 0 {
+			break
+		}
+		if prune && tree.fresh() {
+			s := state{w.digest(), w.actorsDigest(), budget}
+			if _, seen := x.seen[s]; seen {
+				return w, true
+			}
+			x.seen[s] = struct{}{}
+		}
+		pick := tree.choose(ways)
+		if pick == len(ready) {
+			w.arrive(tree)
+			continue
+		}
+		if w.take(ready[pick], tree, budget > 0) != none {
+			budget--
+		}
+	}
+	return w, false
+}
+
+// arrive lets one call in the air reach its end.
+func (w *world) arrive(tree *choices) {
+	n := tree.choose(len(w.air))
+	f := w.air[n]
+	w.air = slices.Delete(slices.Clone(w.air), n, n+1)
+	w.note("network", f.name+" arrives", none)
+	w.reach("a late call arrived")
+	f.land(w)
+}
+
+// take lets an actor make its call, with whatever goes wrong with it.
+func (w *world) take(a *actor, tree *choices, faulty bool) fault {
+	c := a.pending
+	f := none
+	if faulty && !a.exempt && len(c.faults) > 0 {
+		f = c.faults[tree.choose(len(c.faults))]
+	}
+	if w.trace != nil {
+		w.note(a.name, c.name(), f)
+	}
+	switch f {
+	case none:
+		c.apply()
+	case crashBefore:
+	case crashAfter:
+		c.apply()
+	case lost, throttled, stale:
+		c.fail(f)
+	case applied, refused:
+		c.apply()
+		c.fail(f)
+	case late:
+		w.air = append(w.air, inFlight{a.name + "'s " + c.name(), c.land})
+		c.fail(f)
+	}
+	if f == crashBefore || f == crashAfter {
+		a.kill()
+		return f
+	}
+	a.seen = mix(digestNumber(a.seen*fnvPrime^c.digest(), w.now.UnixMilli()))
+	a.step(w)
+	return f
+}
+
+// actorsDigest is where every actor stands: what it has seen is all its state.
+func (w *world) actorsDigest() uint64 {
+	h := uint64(fnvBasis)
+	for _, a := range w.actors {
+		mark := int64(0)
+		if a.over() {
+			mark = 1
+		}
+		h = digestNumber(mix(h*fnvPrime^a.seen), mark)
+	}
+	return h
+}
+
+// note writes a line of the trace.
+func (w *world) note(who, what string, f fault) {
+	if w.trace == nil {
+		return
+	}
+	line := fmt.Sprintf("%3d  %-12s %s", len(*w.trace)+1, who, what)
+	if f != none {
+		line += "  ← " + strings.ToUpper(f.String())
+	}
+	*w.trace = append(*w.trace, line)
+}
+
+// sortedViolations is for reports.
+func sortedViolations(vs []Violation) []Violation {
+	return slices.SortedFunc(slices.Values(vs), func(a, b Violation) int { return cmp.Compare(a.Invariant, b.Invariant) })
+}

@@ -1,0 +1,244 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/kessai/kessai/internal/store"
+)
+
+// table is a store.Table that is cheap to make and to compare: a map of items that
+// are never changed in place, and a digest that is kept up with each write. The
+// digest leaves writer tokens out, so that equal contents are equal. It passes the
+// contract of all tables.
+type table struct {
+	mu     sync.Mutex
+	rows   map[store.Key]store.Item
+	digest uint64
+	// before is what the last write replaced: what an index shows that is behind.
+	before map[store.Key]store.Item
+	// committed is told of each write that took place.
+	committed func(changes []store.Change)
+	sequence  int
+	writes    int // for writer tokens
+}
+
+var _ store.Table = (*table)(nil)
+
+func newTable() *table { return &table{rows: map[store.Key]store.Item{}} }
+
+// Get reads one item.
+func (t *table) Get(_ context.Context, key store.Key) (store.Item, error) {
+	if err := key.Validate(); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	item := t.rows[key]
+	if item == nil {
+		return nil, store.ErrNotFound
+	}
+	return store.Clone(item), nil
+}
+
+// Write carries out all writes, or none.
+func (t *table) Write(_ context.Context, writes ...store.Write) error {
+	if err := store.ValidateWrites(writes); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var refused []store.Failed
+	for i, w := range writes {
+		if old := t.rows[w.Key]; !w.If.Holds(old) {
+			refused = append(refused, store.Failed{Index: i, Old: store.Clone(old)})
+		}
+	}
+	if refused != nil {
+		return &store.ConditionError{Failed: refused}
+	}
+	var changes []store.Change
+	t.writes++
+	writer := "w" + strconv.Itoa(t.writes)
+	for _, w := range writes {
+		old := t.rows[w.Key]
+		next, err := written(w, old, writer)
+		if err != nil {
+			return err
+		}
+		if w.Kind != store.Check && (old != nil || next != nil) {
+			changes = append(changes, store.Change{Key: w.Key, Old: old, New: next})
+		}
+	}
+	t.before = make(map[store.Key]store.Item, len(changes))
+	for i, c := range changes {
+		t.before[c.Key] = c.Old
+		t.digest ^= digestItem(c.Key, c.Old) ^ digestItem(c.Key, c.New)
+		if c.New == nil {
+			delete(t.rows, c.Key)
+		} else {
+			t.rows[c.Key] = c.New
+		}
+		t.sequence++
+		changes[i].Sequence = fmt.Sprintf("%021d", t.sequence)
+	}
+	if t.committed != nil {
+		t.committed(changes)
+	}
+	return nil
+}
+
+// written is what a write makes of the item; nil removes it.
+func written(w store.Write, old store.Item, writer string) (store.Item, error) {
+	var next store.Item
+	switch w.Kind {
+	case store.Check:
+		return old, nil
+	case store.Delete:
+		return nil, nil
+	case store.Put:
+		next = store.Clone(w.Item)
+		if next == nil {
+			next = store.Item{}
+		}
+		next[store.AttrWriter] = writer
+	case store.Update:
+		next = make(store.Item, len(old)+len(w.Set))
+		maps.Copy(next, old)
+		maps.Copy(next, store.Clone(w.Set))
+		for _, name := range w.Remove {
+			delete(next, name)
+		}
+		for name, n := range w.Add {
+			sum, err := sum(next[name], n)
+			if err != nil {
+				return nil, fmt.Errorf("%w: attribute %q: %w", store.ErrInvalid, name, err)
+			}
+			next[name] = sum
+		}
+		next[store.AttrWriter] = writer
+	}
+	if size := store.Size(w.Key, next); size > store.MaxItemBytes {
+		return nil, fmt.Errorf("%w: %d bytes", store.ErrTooLarge, size)
+	}
+	return next, nil
+}
+
+func sum(have any, n int64) (int64, error) {
+	if have == nil {
+		return n, nil
+	}
+	m, ok := have.(int64)
+	if !ok {
+		return 0, fmt.Errorf("number added to a %T", have)
+	}
+	if (n > 0 && m > math.MaxInt64-n) || (n < 0 && m < math.MinInt64-n) {
+		return 0, errors.New("sum is beyond 64 bits")
+	}
+	return m + n, nil
+}
+
+// maxPageBytes ends a page early, like DynamoDB.
+const maxPageBytes = 1 << 20
+
+// Query reads one page.
+func (t *table) Query(_ context.Context, q store.Query) (store.Page, error) { return t.query(q, false) }
+
+// query reads the index as it was before the last write when it is behind.
+func (t *table) query(q store.Query, behind bool) (store.Page, error) {
+	if err := q.Validate(); err != nil {
+		return store.Page{}, err
+	}
+	from, resumed, err := q.Position()
+	if err != nil {
+		return store.Page{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	entries := t.found(q, behind)
+	slices.SortFunc(entries, q2order(q))
+	if q.Descending {
+		slices.Reverse(entries)
+	}
+	var page store.Page
+	var last store.Position
+	bytes := 0
+	for _, e := range entries {
+		at := store.Position{Key: e.Key}
+		if q.Index == store.IndexDue {
+			at.DueAt, _ = e.Item[store.AttrDueAt].(int64)
+		}
+		if resumed && !past(q, at, from) {
+			continue
+		}
+		if len(page.Entries) == q.Limit || bytes > maxPageBytes {
+			page.Cursor = q.CursorAfter(last)
+			break
+		}
+		page.Entries = append(page.Entries, store.Entry{Key: e.Key, Item: store.Clone(e.Item)})
+		last = at
+		bytes += store.Size(e.Key, e.Item)
+	}
+	return page, nil
+}
+
+func q2order(q store.Query) func(a, b store.Entry) int {
+	return func(a, b store.Entry) int {
+		x, y := store.Position{Key: a.Key}, store.Position{Key: b.Key}
+		if q.Index == store.IndexDue {
+			x.DueAt, _ = a.Item[store.AttrDueAt].(int64)
+			y.DueAt, _ = b.Item[store.AttrDueAt].(int64)
+		}
+		return compare(x, y)
+	}
+}
+
+func compare(a, b store.Position) int {
+	return cmp.Or(cmp.Compare(a.DueAt, b.DueAt), strings.Compare(a.Key.PK, b.Key.PK), strings.Compare(a.Key.SK, b.Key.SK))
+}
+
+func past(q store.Query, at, from store.Position) bool {
+	if q.Descending {
+		return compare(at, from) < 0
+	}
+	return compare(at, from) > 0
+}
+
+func (t *table) found(q store.Query, behind bool) []store.Entry {
+	var entries []store.Entry
+	take := func(key store.Key, item store.Item) {
+		if q.Index == "" {
+			if key.PK == q.PK && strings.HasPrefix(key.SK, q.SKPrefix) {
+				entries = append(entries, store.Entry{Key: key, Item: item})
+			}
+			return
+		}
+		shard, _ := item[store.AttrDueShard].(string)
+		at, due := item[store.AttrDueAt].(int64)
+		if due && shard == q.PK && (q.AtMost == 0 || at <= q.AtMost) {
+			entries = append(entries, store.Entry{Key: key, Item: store.Item{store.AttrDueShard: shard, store.AttrDueAt: at}})
+		}
+	}
+	for key, item := range t.rows {
+		if old, changed := t.before[key]; behind && changed {
+			item = old
+		}
+		take(key, item)
+	}
+	if behind {
+		for key, old := range t.before {
+			if _, there := t.rows[key]; !there {
+				take(key, old)
+			}
+		}
+	}
+	return entries
+}
