@@ -43,5 +43,6 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
+	maragu.dev/gomponents v1.2.0 // indirect
 	pgregory.net/rapid v1.3.0 // indirect
 )

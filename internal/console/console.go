@@ -17,10 +17,8 @@ package console
 import (
 	"bytes"
 	"context"
-	"embed"
 	"encoding/base64"
 	"errors"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -28,6 +26,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	g "maragu.dev/gomponents"
 
 	"github.com/kessai/kessai/internal/charge"
 	"github.com/kessai/kessai/internal/checkout"
@@ -73,17 +72,10 @@ type Config struct {
 // Handler serves the pages. Safe for concurrent use.
 type Handler struct {
 	config Config
-	pages  *template.Template
 }
-
-//go:embed templates/*.html
-var files embed.FS
 
 // New is a Handler.
-func New(c Config) *Handler {
-	functions := template.FuncMap{"time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000Z") }}
-	return &Handler{c, template.Must(template.New("console").Funcs(functions).ParseFS(files, "templates/*.html"))}
-}
+func New(c Config) *Handler { return &Handler{c} }
 
 // Path is where the console begins.
 const Path = "/console"
@@ -100,8 +92,7 @@ type request struct {
 // reply is what a page answers.
 type reply struct {
 	status   int
-	page     string // template
-	data     any
+	page     g.Node
 	location string // of a redirect
 	cookie   string
 }
@@ -117,9 +108,9 @@ func (h *Handler) Handle(ctx context.Context, e events.APIGatewayV2HTTPRequest) 
 	case r.path == "login" && r.method == http.MethodPost:
 		a = h.login(ctx, r)
 	case r.session.refused:
-		a = reply{status: http.StatusUnauthorized, page: "login.html", data: loginPage{Refused: true}}
+		a = reply{status: http.StatusUnauthorized, page: loginMarkup(true)}
 	case r.session.key == "":
-		a = reply{status: http.StatusOK, page: "login.html", data: loginPage{}}
+		a = reply{status: http.StatusOK, page: loginMarkup(false)}
 	default:
 		if a, err = h.serve(ctx, r); err != nil {
 			a = h.failure(ctx, err)
@@ -196,14 +187,14 @@ func (h *Handler) serve(ctx context.Context, r request) (reply, error) {
 func (h *Handler) failure(ctx context.Context, err error) reply {
 	switch {
 	case errors.Is(err, errBadRequest):
-		return reply{status: http.StatusBadRequest, page: "message.html", data: "The request is malformed."}
+		return reply{status: http.StatusBadRequest, page: messageMarkup("The request is malformed.")}
 	case errors.Is(err, errForged):
-		return reply{status: http.StatusForbidden, page: "message.html", data: "The form has expired. Go back, reload, and try again."}
+		return reply{status: http.StatusForbidden, page: messageMarkup("The form has expired. Go back, reload, and try again.")}
 	case missing(err):
-		return reply{status: http.StatusNotFound, page: "message.html", data: "There is no such thing."}
+		return reply{status: http.StatusNotFound, page: messageMarkup("There is no such thing.")}
 	}
 	h.config.Log.ErrorContext(ctx, "console page failed", "reason", err.Error())
-	return reply{status: http.StatusServiceUnavailable, page: "message.html", data: "The store gave no answer. Reload the page."}
+	return reply{status: http.StatusServiceUnavailable, page: messageMarkup("The store gave no answer. Reload the page.")}
 }
 
 func (h *Handler) render(ctx context.Context, a reply) events.APIGatewayV2HTTPResponse {
@@ -220,7 +211,7 @@ func (h *Handler) render(ctx context.Context, a reply) events.APIGatewayV2HTTPRe
 		return response
 	}
 	var page bytes.Buffer
-	if err := h.pages.ExecuteTemplate(&page, a.page, a.data); err != nil {
+	if err := a.page.Render(&page); err != nil {
 		h.config.Log.ErrorContext(ctx, "console page not rendered", "reason", err.Error())
 		response.StatusCode = http.StatusInternalServerError
 		return response

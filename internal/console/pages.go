@@ -65,7 +65,7 @@ func (h *Handler) overview(ctx context.Context, r request) (reply, error) {
 	if page.Quarantined, _, err = h.config.Table.Webhooks(ctx, webhook.StatusQuarantined, "", pageSize); err != nil {
 		return reply{}, err
 	}
-	return reply{status: http.StatusOK, page: "overview.html", data: page}, nil
+	return reply{status: http.StatusOK, page: overviewMarkup(page)}, nil
 }
 
 func dueRow(e reconcile.Due) due {
@@ -140,7 +140,7 @@ func (h *Handler) payment(ctx context.Context, r request, id payment.ID) (reply,
 		frame: h.frame(r, string(id)), Payment: p.PublicView(), MerchantID: p.MerchantID, CheckoutID: p.CheckoutID,
 		DueAt: p.DueAt, Rows: shown, Next: next,
 	}
-	return reply{status: http.StatusOK, page: "payment.html", data: page}, err
+	return reply{status: http.StatusOK, page: paymentMarkup(page)}, err
 }
 
 type checkoutPage struct {
@@ -168,7 +168,7 @@ func (h *Handler) checkout(ctx context.Context, r request, id string) (reply, er
 		frame: h.frame(r, id), Checkout: c.View(result.Payment.PublicView()), MerchantID: c.MerchantID, Direction: c.Direction,
 		DueAt: c.DueAt, Resumable: c.Status != checkout.StatusCompleted && c.Status != checkout.StatusFailed, Rows: shown,
 	}
-	return reply{status: http.StatusOK, page: "checkout.html", data: page}, err
+	return reply{status: http.StatusOK, page: checkoutMarkup(page)}, err
 }
 
 type webhookPage struct {
@@ -190,11 +190,11 @@ func (h *Handler) webhook(ctx context.Context, r request, id string) (reply, err
 		}
 		var err error
 		page.Items, page.Next, err = h.config.Table.Webhooks(ctx, page.Status, r.query.Get("cursor"), pageSize)
-		return reply{status: http.StatusOK, page: "webhooks.html", data: page}, err
+		return reply{status: http.StatusOK, page: webhookMarkup(page)}, err
 	}
 	it, err := h.item(ctx, id)
 	page.Item = &it
-	return reply{status: http.StatusOK, page: "webhooks.html", data: page}, err
+	return reply{status: http.StatusOK, page: webhookMarkup(page)}, err
 }
 
 func (h *Handler) item(ctx context.Context, id string) (webhook.Item, error) {

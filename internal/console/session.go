@@ -91,8 +91,6 @@ func (s session) owns(token string) bool {
 	return s.key != "" && hmac.Equal([]byte(token), []byte(s.token()))
 }
 
-type loginPage struct{ Refused bool }
-
 func (h *Handler) login(ctx context.Context, r request) reply {
 	keys, err := h.config.Keys(ctx)
 	if err != nil {
@@ -100,7 +98,7 @@ func (h *Handler) login(ctx context.Context, r request) reply {
 	}
 	key := matching(keys, r.form.Get("key"))
 	if key == "" {
-		return reply{status: http.StatusUnauthorized, page: "login.html", data: loginPage{Refused: true}}
+		return reply{status: http.StatusUnauthorized, page: loginMarkup(true)}
 	}
 	s := session{key: key, end: h.config.Now().Add(sessionLife).Unix()}
 	cookie := h.cookie(strconv.FormatInt(s.end, 10)+"."+s.mac("session"), sessionLife)
