@@ -114,7 +114,6 @@ const (
 	EventOrderCreated   EventType = "checkout.order_created"
 	EventCompleted      EventType = "checkout.completed"
 	EventCompensating   EventType = "checkout.compensating"
-	EventOrderCanceled  EventType = "checkout.order_canceled"
 	EventPaymentUndone  EventType = "checkout.payment_undone"
 	EventStockReleased  EventType = "checkout.stock_released"
 	EventFailed         EventType = "checkout.failed"
@@ -162,22 +161,39 @@ func (e *IllegalError) Error() string {
 	return fmt.Sprintf("checkout: %s is illegal while %s %s", e.Event, e.Status, e.Direction)
 }
 
-// allowed says for each event the direction it belongs to and the statuses it
-// may happen in; a pair that is absent is illegal.
-var allowed = map[EventType]struct {
+// rule says when an event may happen: in which direction ("" in both) and
+// statuses, and after what.
+type rule struct {
 	direction Direction
 	statuses  []Status
-}{
-	EventStockReserved:  {Forward, []Status{StatusPending}},
-	EventRequiresAction: {Forward, []Status{StatusPending}},
-	EventCharged:        {Forward, []Status{StatusPending, StatusRequiresAction}},
-	EventOrderCreated:   {Forward, []Status{StatusPending}},
-	EventCompleted:      {Forward, []Status{StatusPending}},
-	EventCompensating:   {Forward, []Status{StatusPending, StatusRequiresAction}},
-	EventOrderCanceled:  {Backward, []Status{StatusPending}},
-	EventPaymentUndone:  {Backward, []Status{StatusPending}},
-	EventStockReleased:  {Backward, []Status{StatusPending}},
-	EventFailed:         {Backward, []Status{StatusPending}},
+	after     func(c Checkout) bool // nil: after anything
+}
+
+var (
+	open    = []Status{StatusPending, StatusRequiresAction}
+	pending = []Status{StatusPending}
+)
+
+// rules are the order of the saga and of its compensations. An event that is
+// absent is illegal.
+var rules = map[EventType]rule{
+	EventStockReserved:  {Forward, pending, nil},
+	EventRequiresAction: {Forward, pending, func(c Checkout) bool { return c.Reserved }},
+	EventCharged:        {Forward, open, func(c Checkout) bool { return c.Reserved }},
+	EventOrderCreated:   {Forward, pending, func(c Checkout) bool { return c.Charged }},
+	EventCompleted:      {Forward, pending, func(c Checkout) bool { return c.OrderID != "" }},
+	// The pivot: once the order exists nothing is undone.
+	EventCompensating:  {Forward, open, func(c Checkout) bool { return c.OrderID == "" }},
+	EventPaymentUndone: {Backward, pending, nil},
+	EventStockReleased: {Backward, pending, func(c Checkout) bool { return c.Undone }},
+	EventFailed:        {Backward, pending, func(c Checkout) bool { return c.Undone && !c.Reserved }},
+	EventNeedsReview:   {"", open, nil},
+	EventResumed:       {"", []Status{StatusNeedsReview}, nil},
+}
+
+func (r rule) allows(c Checkout) bool {
+	return (r.direction == "" || r.direction == c.Direction) && slices.Contains(r.statuses, c.Status) &&
+		(r.after == nil || r.after(c))
 }
 
 // apply returns c after e at a time. An event that is there already returns
@@ -186,10 +202,7 @@ func (c Checkout) apply(e Event, at time.Time) (next Checkout, row Row, changed 
 	if c.happened(e.Type) {
 		return c, Row{}, false, nil
 	}
-	rule, ruled := allowed[e.Type]
-	either := e.Type == EventNeedsReview && !c.Status.Over() || e.Type == EventResumed && c.Status == StatusNeedsReview
-	pivot := e.Type == EventCompensating && c.OrderID != "" // after the order exists nothing is undone
-	if pivot || !either && (!ruled || rule.direction != c.Direction || !slices.Contains(rule.statuses, c.Status)) {
+	if rule, ruled := rules[e.Type]; !ruled || !rule.allows(c) {
 		return c, Row{}, false, &IllegalError{c.Status, c.Direction, e.Type}
 	}
 	next = c
@@ -206,7 +219,8 @@ func (c Checkout) happened(e EventType) bool {
 	case EventStockReserved:
 		return c.Reserved
 	case EventRequiresAction:
-		return c.Status == StatusRequiresAction
+		// The customer who acted is not asked again by an execution that is late.
+		return c.Status == StatusRequiresAction || c.Charged
 	case EventCharged:
 		return c.Charged
 	case EventOrderCreated:
@@ -215,8 +229,6 @@ func (c Checkout) happened(e EventType) bool {
 		return c.Status == StatusCompleted
 	case EventCompensating:
 		return c.Direction == Backward
-	case EventOrderCanceled:
-		return c.Direction == Backward && c.OrderID == ""
 	case EventStockReleased:
 		return c.Direction == Backward && !c.Reserved
 	case EventFailed:
@@ -250,8 +262,6 @@ func (c *Checkout) change(e Event) {
 		c.Status = StatusCompleted
 	case EventCompensating:
 		c.Direction, c.Status, c.Failure = Backward, StatusPending, e.Failure
-	case EventOrderCanceled:
-		c.OrderID = ""
 	case EventStockReleased:
 		c.Reserved = false
 	case EventFailed:

@@ -23,20 +23,30 @@ Any other error is repeated, and then left to the sweep: nothing is compensated
 because of an error.
 
 The direction is one-way. The transaction that sends the charge checks that it is
-forward; compensation begins by committing backward. Complete is the pivot: after
-the order exists the checkout is finished, however often that must be tried.
+forward; compensation begins by committing backward. The order is the pivot: once
+it is recorded the checkout is finished, however often that must be tried. An order
+that was made and not recorded before the saga turned back is canceled, and whoever
+comes late to make one is refused.
+
+Every event of a checkout is committed on the version that it was decided on. Who
+loses a race decides anew: an execution that is late never asks a customer who has
+paid, and never parks a checkout that somebody has resumed.
 
 What fails, and what then:
 
   - A step's outcome is unknown: the step is repeated, it is idempotent.
   - Nothing started the execution, or it died: the due date of the checkout brings
-    a sweep, which starts another.
+    a sweep (Repair), which starts another, with growing pauses. When many of them
+    bring no progress, the checkout needs_review.
+  - Nobody heard of the payment's final event: the same.
   - A refund of the compensation is pending: the checkout stays pending and is
     woken by the refund's end. When it fails for good, the checkout needs_review
-    and an alarm fires; an operator drives it on (Resume).
+    and an alarm fires; an operator drives it on (Resume), with another refund.
   - Two executions at once: their steps are the same; the first one's effects stand.
+  - The buyer of a completed checkout was not told: Repair looks once, and has it
+    done again. It is never undone for that.
 
 What it does not do: it never reads a participant's table, and no reservation has
-a timer.
+a timer: only the way back releases it.
 */
 package checkout

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kessai/kessai/internal/charge"
@@ -44,10 +45,14 @@ func (s *Service) Repair(ctx context.Context, id string) error {
 		return fmt.Errorf("read payment of %s: %w", id, err)
 	}
 	if waits(c, p) {
+		// A wake-up may have been lost, so it is looked at before the deadline too.
 		return s.Store.PostponeCheckout(ctx, id, c.Version, now.Add(s.Spread(s.Settings.ReconcileAfter)), c.Tries)
 	}
 	if c.Tries >= maxTries {
-		_, err := s.record(ctx, c, journal.SourceReconciler, Event{Type: EventNeedsReview, Reason: "no progress"})
+		_, err := s.commit(ctx, c, Event{Type: EventNeedsReview, Reason: "no progress"}, Change{Source: journal.SourceReconciler})
+		if _, lost := errors.AsType[*journal.Conflict](err); lost {
+			return nil // there is progress
+		}
 		return err
 	}
 	return s.again(ctx, c)
@@ -79,19 +84,19 @@ func (s *Service) repairNotice(ctx context.Context, c Checkout) error {
 	return s.Store.PostponeCheckout(ctx, c.ID, c.Version, time.Time{}, 0)
 }
 
-// waits reports whether only the customer or the PSP can bring c on.
+// waits reports whether only the customer or the PSP can bring c on: it has done
+// all it can about its payment as that is.
 func waits(c Checkout, p payment.Payment) bool {
+	if c.Direction == Backward {
+		canceling := p.Status.Open() && p.CancelCause != ""
+		return canceling || slices.ContainsFunc(p.Refunds, func(r payment.Refund) bool { return r.Status == payment.RefundPending })
+	}
 	switch p.Status {
-	case payment.StatusProcessing, payment.StatusRequiresAction, payment.StatusAuthorized:
+	case payment.StatusProcessing, payment.StatusAuthorized:
 		return true
-	case payment.StatusCreated, payment.StatusFailed, payment.StatusCanceled, payment.StatusRefunded:
-		return false
-	case payment.StatusCaptured:
-		for _, r := range p.Refunds {
-			if r.Status == payment.RefundPending && c.Direction == Backward {
-				return true
-			}
-		}
+	case payment.StatusRequiresAction:
+		return c.Status == StatusRequiresAction // else the merchant does not know yet
+	case payment.StatusCreated, payment.StatusCaptured, payment.StatusFailed, payment.StatusCanceled, payment.StatusRefunded:
 	}
 	return false
 }
@@ -124,6 +129,9 @@ func (s *Service) resume(ctx context.Context, r charge.Request, id string) (Resu
 			return Result{}, err
 		}
 		found, err := s.Get(ctx, "", id)
+		if err == nil && !found.Checkout.Status.Over() {
+			s.start(ctx, found.Checkout, found.Checkout.Executions) // in case the first request did not come to it
+		}
 		found.Replayed = true
 		return found, err
 	}
@@ -151,22 +159,8 @@ func (s *Service) resume(ctx context.Context, r charge.Request, id string) (Resu
 	return s.Get(ctx, "", id)
 }
 
-// record applies one event to a checkout and commits it, reading again after a
-// lost race. What has happened already changes nothing.
-func (s *Service) record(ctx context.Context, c Checkout, source journal.Source, e Event) (Checkout, error) {
-	for range maxRaces {
-		next, err := s.commit(ctx, c, e, Change{Source: source})
-		if _, lost := errors.AsType[*journal.Conflict](err); !lost {
-			return next, err
-		}
-		if c, err = s.Store.Checkout(ctx, c.ID); err != nil {
-			return c, err
-		}
-	}
-	return c, journal.ErrBusy
-}
-
-// commit applies one event to c as it was seen.
+// commit applies one event to c as it was seen, or returns a *journal.Conflict:
+// then the event must be decided anew. What has happened already changes nothing.
 func (s *Service) commit(ctx context.Context, c Checkout, e Event, change Change) (Checkout, error) {
 	next, row, changed, err := c.apply(e, s.Now())
 	if err != nil || !changed {

@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,40 +38,62 @@ type Stock interface {
 }
 
 // Saga is the payment side of the state machine: its four commands. Each is safe
-// to repeat and to run twice at once. Errors: *WaitingError, *BackwardError, or
-// one that leaves the outcome unknown.
+// to repeat and to run twice at once. Errors: *WaitingError, *BackwardError,
+// ErrNotFound, ErrInvalid, or one that leaves the outcome unknown.
 type Saga struct {
 	Service  *Service
 	Payments Payments
 	Stock    Stock
 }
 
-// Charge records what the stock participant said, and charges. It returns nil
-// when the payment is captured.
-func (g *Saga) Charge(ctx context.Context, id string, reservation inventory.Status) error {
-	c, err := g.Service.Store.Checkout(ctx, id)
-	if err != nil {
-		return err
-	}
-	switch {
-	case c.Status == StatusCompleted:
-		return nil // what is left, the notification, is repeated
-	case c.Status.Over():
-		return &WaitingError{"checkout is " + string(c.Status)}
-	case c.Direction == Backward:
-		return backward(c)
-	case c.OrderID != "":
-		return nil // past the pivot
-	}
-	switch reservation {
-	case inventory.Reserved, inventory.Sold:
-		if c, err = g.record(ctx, c, Event{Type: EventStockReserved}); err != nil {
+// ErrInvalid says that a command can never succeed as it is. Nothing was done.
+var ErrInvalid = errors.New("checkout: invalid command")
+
+// step decides and does something about a checkout as it is now. When another
+// execution was faster, everything is decided anew.
+func (g *Saga) step(ctx context.Context, id string, do func(c Checkout) error) error {
+	for range maxRaces {
+		c, err := g.Service.Store.Checkout(ctx, id)
+		if err != nil {
+			return fmt.Errorf("read checkout %s: %w", id, err)
+		}
+		err = do(c)
+		if _, lost := errors.AsType[*journal.Conflict](err); !lost {
 			return err
 		}
-	case inventory.OutOfStock:
-		return g.turn(ctx, c, &payment.Failure{Code: FailureOutOfStock})
-	default:
-		return fmt.Errorf("checkout: reservation of %s is %q", id, reservation)
+	}
+	return journal.ErrBusy
+}
+
+// Charge records what the stock participant said, and charges. It returns nil
+// when the payment is captured, or was before.
+func (g *Saga) Charge(ctx context.Context, id string, reservation inventory.Status) error {
+	return g.step(ctx, id, func(c Checkout) error {
+		switch {
+		case c.Status == StatusCompleted:
+			return nil // what is left, the notification, is repeated
+		case c.Status.Over():
+			return &WaitingError{"checkout is " + string(c.Status)}
+		case c.Direction == Backward:
+			return backward(c)
+		case c.OrderID != "":
+			return nil // past the pivot
+		}
+		switch reservation {
+		case inventory.Reserved, inventory.Sold:
+			return g.charge(ctx, c)
+		case inventory.OutOfStock, inventory.Released: // what was given back is not held again
+			return g.turn(ctx, c, payment.Failure{Code: FailureOutOfStock})
+		case inventory.None:
+		}
+		return fmt.Errorf("%w: reservation of %s is %q", ErrInvalid, id, reservation)
+	})
+}
+
+func (g *Saga) charge(ctx context.Context, c Checkout) error {
+	c, err := g.commit(ctx, c, Event{Type: EventStockReserved})
+	if err != nil {
+		return err
 	}
 	p, err := g.Payments.Send(ctx, c.PaymentID)
 	if err != nil {
@@ -83,125 +106,129 @@ func (g *Saga) Charge(ctx context.Context, id string, reservation inventory.Stat
 func (g *Saga) charged(ctx context.Context, c Checkout, p payment.Payment) error {
 	switch p.Status {
 	case payment.StatusCaptured:
-		_, err := g.record(ctx, c, Event{Type: EventCharged})
+		_, err := g.commit(ctx, c, Event{Type: EventCharged})
 		return err
 	case payment.StatusRequiresAction:
-		if _, err := g.record(ctx, c, Event{Type: EventRequiresAction}); err != nil {
+		if _, err := g.commit(ctx, c, Event{Type: EventRequiresAction}); err != nil {
 			return err
 		}
 		return &WaitingError{"the customer must act"}
 	case payment.StatusCreated:
-		return g.undoneMeanwhile(ctx, c.ID)
+		// Nothing was sent, because another execution has turned back.
+		return &journal.Conflict{Gate: true}
 	case payment.StatusProcessing, payment.StatusAuthorized:
 		return &WaitingError{"the PSP has not said yet"}
 	case payment.StatusFailed, payment.StatusCanceled:
-		failure := &payment.Failure{Code: FailureCanceled}
 		if p.Failure != nil {
-			failure = p.Failure
+			return g.turn(ctx, c, *p.Failure)
 		}
-		return g.turn(ctx, c, failure)
+		return g.turn(ctx, c, payment.Failure{Code: FailureCanceled})
 	case payment.StatusRefunded:
-		return g.turn(ctx, c, &payment.Failure{Code: FailureRefunded})
+		return g.turn(ctx, c, payment.Failure{Code: FailureRefunded})
 	}
 	return fmt.Errorf("checkout: payment %s is %q", p.ID, p.Status)
 }
 
-// undoneMeanwhile: nothing was sent, because another execution has turned back.
-func (g *Saga) undoneMeanwhile(ctx context.Context, id string) error {
-	c, err := g.Service.Store.Checkout(ctx, id)
-	if err != nil {
-		return err
-	}
-	if c.Direction == Backward {
-		return backward(c)
-	}
-	return errors.New("checkout: payment was not sent")
-}
-
 // Complete records what the order participant said; with the order there, it
 // sells the stock and completes. An order is the pivot: from there nothing is undone.
-func (g *Saga) Complete(ctx context.Context, id string, outcome order.Outcome, orderID, code string) error {
-	c, err := g.Service.Store.Checkout(ctx, id)
+func (g *Saga) Complete(ctx context.Context, id string, said OrderAnswer) error {
+	return g.step(ctx, id, func(c Checkout) error {
+		switch {
+		case c.Status == StatusCompleted:
+			return nil
+		case c.Direction == Backward:
+			return backward(c)
+		case c.Status == StatusNeedsReview:
+			return &WaitingError{"checkout is " + string(c.Status)}
+		}
+		switch said.Outcome {
+		case order.OutcomeCreated:
+			return g.complete(ctx, c, text(said.OrderID))
+		case order.OutcomeRejected:
+			return g.turn(ctx, c, payment.Failure{Code: cmp.Or(text(said.Code), order.CodeRejected)})
+		case order.OutcomeCanceled: // somebody's cancel came first: there can be no order any more
+			return g.turn(ctx, c, payment.Failure{Code: order.CodeRejected})
+		}
+		return fmt.Errorf("%w: order of %s is %q", ErrInvalid, id, said.Outcome)
+	})
+}
+
+func (g *Saga) complete(ctx context.Context, c Checkout, orderID string) error {
+	if orderID == "" {
+		return fmt.Errorf("%w: order of %s has no id", ErrInvalid, c.ID)
+	}
+	if !c.Charged {
+		g.Service.Meter.Count(MetricOrderWithoutPayment, 1)
+		g.Service.Log.ErrorContext(ctx, "order without payment", "checkout_id", c.ID, "payment_id", string(c.PaymentID), "order_id", orderID)
+	}
+	c, err := g.commit(ctx, c, Event{Type: EventOrderCreated, OrderID: orderID})
 	if err != nil {
-		return err
-	}
-	switch {
-	case c.Status == StatusCompleted:
-		return nil
-	case c.Direction == Backward:
-		return backward(c)
-	}
-	switch outcome {
-	case order.OutcomeCreated:
-	case order.OutcomeRejected:
-		return g.turn(ctx, c, &payment.Failure{Code: code})
-	default:
-		return fmt.Errorf("checkout: order of %s is %q", id, outcome)
-	}
-	if c, err = g.record(ctx, c, Event{Type: EventOrderCreated, OrderID: orderID}); err != nil {
 		return err
 	}
 	if err := g.Stock.Sell(ctx, c.MerchantID, c.ID); err != nil {
-		return fmt.Errorf("sell stock of %s: %w", id, err)
+		return fmt.Errorf("sell stock of %s: %w", c.ID, err)
 	}
-	_, err = g.record(ctx, c, Event{Type: EventCompleted})
+	_, err = g.commit(ctx, c, Event{Type: EventCompleted})
 	return err
 }
 
-// UndoCharge records that the order is gone, and undoes the payment.
+// UndoCharge undoes the payment of a checkout that is being undone.
 func (g *Saga) UndoCharge(ctx context.Context, id string) error {
-	c, err := g.backwardOnly(ctx, id)
-	if err != nil || c.Undone {
-		return err
-	}
-	if c, err = g.record(ctx, c, Event{Type: EventOrderCanceled}); err != nil {
-		return err
-	}
-	p, compensation, err := g.Payments.Compensate(ctx, c.PaymentID, c.Resumes+1)
-	if err != nil {
-		return fmt.Errorf("undo %s: %w", c.PaymentID, err)
-	}
-	switch compensation {
-	case charge.CompensationDone:
-		_, err := g.record(ctx, c, Event{Type: EventPaymentUndone})
-		return err
-	case charge.CompensationPending:
-		return &WaitingError{"the payment is " + string(p.Status)}
-	case charge.CompensationFailed:
-		if _, err := g.record(ctx, c, Event{Type: EventNeedsReview, Reason: "refund failed"}); err != nil {
-			return err
+	return g.undo(ctx, id, func(c Checkout) error {
+		if c.Undone {
+			return nil
 		}
-		return &WaitingError{"the refund failed"}
-	}
-	return fmt.Errorf("checkout: compensation of %s is %q", p.ID, compensation)
+		p, compensation, err := g.Payments.Compensate(ctx, c.PaymentID, c.Resumes+1)
+		switch {
+		case errors.Is(err, payment.ErrDisputed): // the bank has the money's word now
+			return g.park(ctx, c, "the payment is disputed")
+		case err != nil:
+			return fmt.Errorf("undo %s: %w", c.PaymentID, err)
+		}
+		switch compensation {
+		case charge.CompensationDone:
+			_, err := g.commit(ctx, c, Event{Type: EventPaymentUndone})
+			return err
+		case charge.CompensationPending:
+			return &WaitingError{"the payment is " + string(p.Status)}
+		case charge.CompensationFailed:
+			return g.park(ctx, c, "the refund failed")
+		}
+		return fmt.Errorf("checkout: compensation of %s is %q", p.ID, compensation)
+	})
 }
 
 // Close ends a checkout whose effects are undone.
 func (g *Saga) Close(ctx context.Context, id string) error {
-	c, err := g.backwardOnly(ctx, id)
-	if err != nil || c.Status == StatusFailed {
+	return g.undo(ctx, id, func(c Checkout) error {
+		c, err := g.commit(ctx, c, Event{Type: EventStockReleased})
+		if err != nil {
+			return err
+		}
+		_, err = g.commit(ctx, c, Event{Type: EventFailed})
 		return err
-	}
-	if c, err = g.record(ctx, c, Event{Type: EventStockReleased}); err != nil {
-		return err
-	}
-	_, err = g.record(ctx, c, Event{Type: EventFailed})
-	return err
+	})
 }
 
-// backwardOnly reads a checkout that is being undone. Another has no business
-// with a compensation.
-func (g *Saga) backwardOnly(ctx context.Context, id string) (Checkout, error) {
-	c, err := g.Service.Store.Checkout(ctx, id)
-	if err == nil && c.Direction != Backward {
-		err = &IllegalError{c.Status, c.Direction, EventPaymentUndone}
-	}
-	return c, err
+// undo is a step of a compensation. A checkout that goes forward has no business
+// with one, and one that has failed has none left.
+func (g *Saga) undo(ctx context.Context, id string, do func(c Checkout) error) error {
+	return g.step(ctx, id, func(c Checkout) error {
+		switch {
+		case c.Direction != Backward:
+			return fmt.Errorf("%w: %s is not being undone", ErrInvalid, id)
+		case c.Status == StatusFailed:
+			return nil
+		case c.Status == StatusNeedsReview:
+			return &WaitingError{"checkout is " + string(c.Status)}
+		}
+		return do(c)
+	})
 }
 
 // turn commits backward.
-func (g *Saga) turn(ctx context.Context, c Checkout, why *payment.Failure) error {
-	c, err := g.record(ctx, c, Event{Type: EventCompensating, Failure: why})
+func (g *Saga) turn(ctx context.Context, c Checkout, why payment.Failure) error {
+	c, err := g.commit(ctx, c, Event{Type: EventCompensating, Failure: &why})
 	if err != nil {
 		return err
 	}
@@ -216,8 +243,16 @@ func backward(c Checkout) error {
 	return &BackwardError{code}
 }
 
-func (g *Saga) record(ctx context.Context, c Checkout, e Event) (Checkout, error) {
-	return g.Service.record(ctx, c, journal.SourceSaga, e)
+// park leaves a checkout to a person.
+func (g *Saga) park(ctx context.Context, c Checkout, why string) error {
+	if _, err := g.commit(ctx, c, Event{Type: EventNeedsReview, Reason: why}); err != nil {
+		return err
+	}
+	return &WaitingError{why}
+}
+
+func (g *Saga) commit(ctx context.Context, c Checkout, e Event) (Checkout, error) {
+	return g.Service.commit(ctx, c, e, Change{Source: journal.SourceSaga})
 }
 
 // Command is what the state machine asks of Saga.
@@ -269,14 +304,12 @@ func (h Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 			way, err = turned, nil
 		}
 		return Answer{r.CheckoutID}, err
-	}, ErrNotFound, errUnknownCommand)
+	}, ErrNotFound, ErrInvalid)
 	if err == nil && way != nil {
 		return nil, way
 	}
 	return answer, err
 }
-
-var errUnknownCommand = errors.New("checkout: unknown command")
 
 func (h Handler) run(ctx context.Context, r Request) error {
 	switch r.Command {
@@ -284,15 +317,15 @@ func (h Handler) run(ctx context.Context, r Request) error {
 		return h.Saga.Charge(ctx, r.CheckoutID, r.Reservation)
 	case CommandComplete:
 		if r.Order == nil {
-			return errUnknownCommand
+			return fmt.Errorf("%w: no order", ErrInvalid)
 		}
-		return h.Saga.Complete(ctx, r.CheckoutID, r.Order.Outcome, text(r.Order.OrderID), text(r.Order.Code))
+		return h.Saga.Complete(ctx, r.CheckoutID, *r.Order)
 	case CommandUndoCharge:
 		return h.Saga.UndoCharge(ctx, r.CheckoutID)
 	case CommandClose:
 		return h.Saga.Close(ctx, r.CheckoutID)
 	}
-	return errUnknownCommand
+	return fmt.Errorf("%w: unknown command", ErrInvalid)
 }
 
 func text(s *string) string {

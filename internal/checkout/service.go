@@ -98,6 +98,8 @@ const (
 	MetricNotStarted   = "ExecutionNotStarted" // the sweep will start it
 	MetricCompensating = "CheckoutCompensating"
 	MetricNotNotified  = "BuyerNotNotified"
+	// MetricOrderWithoutPayment counts orders that exist although no charge was seen.
+	MetricOrderWithoutPayment = "OrderWithoutPayment"
 )
 
 // Settings are the durations that checkouts need.
@@ -164,8 +166,7 @@ func (s *Service) Create(ctx context.Context, r CreateRequest) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		atRest := found.Checkout.DueAt.IsZero() && found.Payment.DueAt.IsZero()
-		if conflict.Record.Expired(s.Now(), s.Settings.IdempotencyTTL, atRest) {
+		if conflict.Record.Expired(s.Now(), s.Settings.IdempotencyTTL, atRest(found)) {
 			c.Claim.Seen = conflict.Record
 			continue
 		}
@@ -173,6 +174,11 @@ func (s *Service) Create(ctx context.Context, r CreateRequest) (Result, error) {
 		return found, conflict.Record.Check(r.Fingerprint)
 	}
 	return Result{}, journal.ErrBusy
+}
+
+// atRest reports whether nobody has anything to do any more, a person included.
+func atRest(r Result) bool {
+	return r.Checkout.Status != StatusNeedsReview && r.Checkout.DueAt.IsZero() && r.Payment.DueAt.IsZero()
 }
 
 func (s *Service) creation(r CreateRequest) Creation {
@@ -249,6 +255,9 @@ func input(c Checkout) Input {
 // creation, in case nobody came to start it. The name makes it a no-op otherwise.
 func (s *Service) Begin(ctx context.Context, id string) error {
 	c, err := s.Store.Checkout(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
 	if err != nil || c.Status.Over() || c.Executions > 1 {
 		return err
 	}
@@ -269,9 +278,11 @@ func (s *Service) Wake(ctx context.Context, id string) error {
 	return s.raise(ctx, c, nil)
 }
 
+// raise starts another execution under a name of its own. Losing the race for the
+// counter is a success, unless there is a claim to write, which then was not.
 func (s *Service) raise(ctx context.Context, c Checkout, claim *idempotency.Claim) error {
 	err := s.Store.RaiseExecutions(ctx, c.ID, c.Executions, claim)
-	if conflict, ok := errors.AsType[*journal.Conflict](err); ok && conflict.Record == nil {
+	if _, lost := errors.AsType[*journal.Conflict](err); lost && claim == nil {
 		return nil
 	}
 	if err != nil {

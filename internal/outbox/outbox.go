@@ -86,20 +86,34 @@ type Sagas interface {
 	Wake(ctx context.Context, checkoutID string) error
 }
 
+// Announcer tells a merchant of its events.
+type Announcer interface {
+	// Announce puts an event into its merchant's feed and on its way. Safe to repeat.
+	Announce(ctx context.Context, e Event) error
+}
+
 // Relay carries events out. Safe for concurrent use.
 type Relay struct {
 	Publisher Publisher
 	Sagas     Sagas
+	Merchants Announcer // nil: nobody is told
 }
 
-// Carry publishes events and wakes the sagas concerned. It returns one error for
+// Carry publishes events, wakes the sagas concerned and tells the merchants. It returns one error for
 // each event, in their order. Safe to repeat.
 func (r *Relay) Carry(ctx context.Context, events []Event) []error {
 	errs := r.Publisher.Publish(ctx, events)
 	for i, e := range events {
-		errs[i] = errors.Join(errs[i], r.wake(ctx, e))
+		errs[i] = errors.Join(errs[i], r.wake(ctx, e), r.announce(ctx, e))
 	}
 	return errs
+}
+
+func (r *Relay) announce(ctx context.Context, e Event) error {
+	if r.Merchants == nil {
+		return nil
+	}
+	return r.Merchants.Announce(ctx, e)
 }
 
 // wake starts an execution where an event needs one: the first of a new
