@@ -59,10 +59,12 @@ func newProduct(ctx context.Context, s settings) (*product, error) {
 	}
 	checkouts := core.Checkouts(saga, bootstrap.Told{Notices: notices})
 	charges := core.Charges()
+	deliveries := core.Deliveries()
 	applying := &stream.Webhooks{Applier: core.Applier(charges), Log: log}
-	relaying := &stream.Outbox{Carrier: &outbox.Relay{Publisher: silentBus{}, Sagas: checkouts}, Log: log}
+	relaying := &stream.Outbox{Carrier: &outbox.Relay{Publisher: silentBus{}, Sagas: checkouts, Merchants: deliveries}, Log: log}
 	table.Subscribe("webhook-apply", dynamo.StreamHandler(applying.Handle))
 	table.Subscribe("outbox-relay", dynamo.StreamHandler(relaying.Handle))
+	table.Subscribe("event-delivery", dynamo.StreamHandler((&stream.Deliveries{Deliverer: deliveries, Log: log}).Handle))
 
 	keys := core.Merchants(merchant.PrefixTest)
 	if err := seed(ctx, keys); err != nil {
@@ -98,7 +100,7 @@ func newCore(s settings, table store.Table, log *slog.Logger) (bootstrap.Core, e
 		return bootstrap.Core{}, fmt.Errorf("the simulator's adapter takes no calls")
 	}
 	return bootstrap.Core{
-		Payments: payments.New(table), Providers: map[string]psp.Provider{"simulator": provider}, Webhooks: webhooks,
+		Payments: payments.New(table), Providers: map[string]psp.Provider{"simulator": provider}, Webhooks: webhooks, LocalEndpoints: true,
 		Durations: s.durations, Now: bootstrap.Clock, NewULID: bootstrap.ULIDs(bootstrap.Clock), Meter: &telemetry.Tally{}, Log: log,
 	}, nil
 }

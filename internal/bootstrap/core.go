@@ -26,6 +26,8 @@ import (
 	"github.com/kessai/kessai/internal/charge"
 	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/console"
+	"github.com/kessai/kessai/internal/delivery"
+	"github.com/kessai/kessai/internal/delivery/webhookclient"
 	"github.com/kessai/kessai/internal/inventory"
 	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/lease"
@@ -50,10 +52,12 @@ type Core struct {
 	Providers map[string]psp.Provider
 	Webhooks  map[string]psp.Webhooks // nil value: known, but has no secret
 	Durations Durations
-	Now       func() time.Time
-	NewULID   func() string
-	Meter     Meter
-	Log       *slog.Logger
+	// LocalEndpoints lets merchants' endpoints be on this machine and without TLS.
+	LocalEndpoints bool
+	Now            func() time.Time
+	NewULID        func() string
+	Meter          Meter
+	Log            *slog.Logger
 }
 
 // Clock is the system's time in UTC, in milliseconds as the store keeps it.
@@ -135,7 +139,7 @@ func (c Core) SagaStep(stock checkout.Stock) checkout.Handler {
 
 // Sweeper finishes what nobody finished.
 func (c Core) Sweeper(charges *charge.Service, checkouts *checkout.Service) *reconcile.Sweeper {
-	applier := c.Applier(charges)
+	applier, deliveries := c.Applier(charges), c.Deliveries()
 	return &reconcile.Sweeper{
 		Index: c.Payments, Now: c.Now, Meter: c.Meter, Log: c.Log,
 		Repairs: map[reconcile.Kind]reconcile.Repair{
@@ -148,6 +152,10 @@ func (c Core) Sweeper(charges *charge.Service, checkouts *checkout.Service) *rec
 				return applier.Apply(ctx, name, eventID)
 			},
 			reconcile.KindCheckout: checkouts.Repair,
+			reconcile.KindDelivery: func(ctx context.Context, id string) error {
+				merchantID, eventID, _ := strings.Cut(id, "#")
+				return deliveries.Deliver(ctx, merchantID, eventID)
+			},
 		},
 	}
 }
@@ -209,6 +217,14 @@ func below(bound time.Duration) time.Duration {
 		return bound / 2
 	}
 	return time.Duration(n.Int64())
+}
+
+// Deliveries brings merchants their events.
+func (c Core) Deliveries() *delivery.Service {
+	return &delivery.Service{
+		Store: c.Payments, Poster: webhookclient.New(c.LocalEndpoints), NewSecret: webhookclient.NewSecret,
+		Now: c.Now, Spread: spread, Meter: c.Meter, Log: c.Log,
+	}
 }
 
 // Merchants makes merchants and keys.

@@ -38,7 +38,8 @@ func (e *Environment) core(a account) Core {
 	d := e.Durations()
 	return Core{
 		Payments: payments.New(a.table(e.Required("PAYMENTS_TABLE"))), Providers: e.providers(d), Durations: d,
-		Now: Clock, NewULID: ULIDs(Clock), Meter: &telemetry.Meter{W: os.Stdout, Now: Clock}, Log: telemetry.Logger(os.Stdout, e.LogLevel()),
+		LocalEndpoints: e.Optional("LOCAL_ENDPOINTS") == "true",
+		Now:            Clock, NewULID: ULIDs(Clock), Meter: &telemetry.Meter{W: os.Stdout, Now: Clock}, Log: telemetry.Logger(os.Stdout, e.LogLevel()),
 	}
 }
 
@@ -175,8 +176,15 @@ func OutboxRelay() (*stream.Outbox, error) {
 	a := e.account()
 	core, bus := e.core(a), e.Required("EVENT_BUS_NAME")
 	checkouts := core.Checkouts(a.starter(e.Required("STATE_MACHINE_ARN")), nil)
-	relay := &outbox.Relay{Publisher: a.publisher(bus), Sagas: checkouts}
+	relay := &outbox.Relay{Publisher: a.publisher(bus), Sagas: checkouts, Merchants: core.Deliveries()}
 	return &stream.Outbox{Carrier: relay, Log: core.Log}, e.Err()
+}
+
+// EventDelivery is the handler of the deliveries' stream.
+func EventDelivery() (*stream.Deliveries, error) {
+	e := ProcessEnvironment()
+	core := e.core(e.account())
+	return &stream.Deliveries{Deliverer: core.Deliveries(), Log: core.Log}, e.Err()
 }
 
 // SagaStep is the handler of the payment steps of the saga.

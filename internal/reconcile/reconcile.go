@@ -32,6 +32,7 @@ const (
 	KindPayment  Kind = "payment"
 	KindWebhook  Kind = "webhook"
 	KindCheckout Kind = "checkout"
+	KindDelivery Kind = "delivery"
 )
 
 // Due is one thing that is due.

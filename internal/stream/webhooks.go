@@ -9,7 +9,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/kessai/kessai/internal/store/dynamo"
+	"github.com/kessai/kessai/internal/store"
+	"github.com/kessai/kessai/internal/store"
 	"github.com/kessai/kessai/internal/store/payments"
 )
 
@@ -24,32 +25,18 @@ type Webhooks struct {
 	Log     *slog.Logger
 }
 
-// Handle applies the items of a batch, one after the other. It reports the records
-// whose items could not be brought on; they come again, and the sweep comes to them
-// too. It goes on after a failure: what comes after it need not wait for it.
+// Handle applies the items of a batch. It reports the records whose items could
+// not be brought on; they come again, and the sweep comes to them too.
 func (w *Webhooks) Handle(ctx context.Context, batch events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
-	response := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
-	for _, record := range batch.Records {
-		if err := w.apply(ctx, record); err != nil {
-			response.BatchItemFailures = append(response.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: record.Change.SequenceNumber})
+	return each(ctx, w.Log, batch, func(ctx context.Context, c store.Change) error {
+		psp, eventID, ok := payments.InboxChange(c)
+		if !ok {
+			return nil
 		}
-	}
-	return response, nil
-}
-
-func (w *Webhooks) apply(ctx context.Context, record events.DynamoDBEventRecord) error {
-	change, err := dynamo.ChangeFromRecord(record)
-	if err != nil {
-		w.Log.ErrorContext(ctx, "record cannot be read", "reason", err.Error())
+		err := w.Applier.Apply(ctx, psp, eventID)
+		if err != nil {
+			w.Log.WarnContext(ctx, "webhook left for another try", "psp", psp, "reason", err.Error())
+		}
 		return err
-	}
-	psp, eventID, ok := payments.InboxChange(change)
-	if !ok {
-		return nil
-	}
-	if err := w.Applier.Apply(ctx, psp, eventID); err != nil {
-		w.Log.WarnContext(ctx, "webhook left for another try", "psp", psp, "reason", err.Error())
-		return err
-	}
-	return nil
+	})
 }
