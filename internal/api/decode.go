@@ -23,7 +23,7 @@ const (
 // value is one JSON value as it was read.
 type value struct {
 	kind     jsontext.Kind
-	text     string // of a string its content, of a number its digits as written
+	text     string // of a string its content, of anything else its text as written
 	members  []member
 	elements []value
 }
@@ -46,7 +46,7 @@ func decode(body []byte) (value, error) {
 		return value{}, problem.New(problem.BodyTooLarge, "A body may be up to 65536 bytes.")
 	}
 	if len(bytes.Trim(body, " \t\r\n")) == 0 {
-		return value{kind: '{'}, nil
+		return value{kind: jsontext.KindBeginObject}, nil
 	}
 	// U+FFFD is what a gateway puts in place of invalid UTF-8.
 	if bytes.ContainsRune(body, '\uFFFD') {
@@ -54,7 +54,7 @@ func decode(body []byte) (value, error) {
 	}
 	r := treeReader{decoder: jsontext.NewDecoder(bytes.NewReader(body))}
 	root, err := r.read()
-	if err == nil && root.kind != '{' {
+	if err == nil && root.kind != jsontext.KindBeginObject {
 		err = errNoObject
 	}
 	if err == nil {
@@ -93,24 +93,22 @@ func (r *treeReader) read() (value, error) {
 		return value{}, err
 	}
 	v := value{kind: token.Kind()}
-	switch v.kind {
-	case '"', '0':
-		v.text = strings.Clone(token.String())
-		r.card = r.card || cardLike(v.text)
-		return v, nil
-	case '{':
-		err = r.object(&v)
-	case '[':
-		err = r.array(&v)
+	if v.kind == jsontext.KindBeginObject {
+		return v, r.object(&v)
 	}
-	return v, err
+	if v.kind == jsontext.KindBeginArray {
+		return v, r.array(&v)
+	}
+	v.text = strings.Clone(token.String())
+	r.card = r.card || cardLike(v.text)
+	return v, nil
 }
 
 func (r *treeReader) object(v *value) error {
 	if r.decoder.StackDepth() > maxDepth {
 		return errDepth
 	}
-	for r.decoder.PeekKind() != '}' {
+	for r.decoder.PeekKind() != jsontext.KindEndObject {
 		name, err := r.decoder.ReadToken()
 		if err != nil {
 			return err
@@ -130,7 +128,7 @@ func (r *treeReader) array(v *value) error {
 	if r.decoder.StackDepth() > maxDepth {
 		return errDepth
 	}
-	for r.decoder.PeekKind() != ']' {
+	for r.decoder.PeekKind() != jsontext.KindEndArray {
 		element, err := r.read()
 		if err != nil {
 			return err

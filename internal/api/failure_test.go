@@ -42,6 +42,7 @@ func (f failing) Cancel(context.Context, charge.CancelRequest) (charge.Result, e
 func (f failing) Capture(context.Context, charge.CaptureRequest) (charge.Result, error) {
 	return f.end()
 }
+
 func (f failing) Payment(context.Context, string, payment.ID) (payment.Payment, error) {
 	r, err := f.end()
 	return r.Payment, err

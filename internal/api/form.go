@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/problem"
@@ -80,7 +81,7 @@ func (f *form) text(name string, p presence, rule textRule) string {
 	if v == nil {
 		return ""
 	}
-	if v.kind != '"' || !rule.allows(v.text) {
+	if v.kind != jsontext.KindString || !rule.allows(v.text) {
 		f.fault(name, rule.message)
 		return ""
 	}
@@ -93,7 +94,7 @@ func (f *form) word(name string, allowed ...string) string {
 	if v == nil {
 		return allowed[0]
 	}
-	if v.kind != '"' || !slices.Contains(allowed, v.text) {
+	if v.kind != jsontext.KindString || !slices.Contains(allowed, v.text) {
 		f.fault(name, "must be one of "+strings.Join(allowed, ", "))
 		return ""
 	}
@@ -108,7 +109,7 @@ func (f *form) integer(name string, p presence, least, most int64) int64 {
 		return 0
 	}
 	n, err := strconv.ParseInt(v.text, 10, 64)
-	if v.kind != '0' || err != nil || n < least || n > most {
+	if v.kind != jsontext.KindNumber || err != nil || n < least || n > most {
 		f.fault(name, fmt.Sprintf("must be an integer from %d to %d", least, most))
 		return 0
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net/http"
 	"testing"
@@ -45,7 +44,7 @@ func FuzzBody(f *testing.F) {
 	var last charge.CreateRequest
 	h := api.New(api.Config{
 		Charges: accepting{last: &last}, Settings: api.Settings{DefaultPSP: "simulator", PSPs: []string{"simulator"}},
-		Now: time.Now, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)),
+		Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		event := events.APIGatewayV2HTTPRequest{RawPath: "/v1/payments", Headers: map[string]string{"idempotency-key": "k"}, Body: string(body)}

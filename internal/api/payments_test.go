@@ -65,8 +65,10 @@ func TestEachOutcomeOfAChargeHasItsStatus(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.token+tt.more, func(t *testing.T) {
 			w := newWorld(t)
-			r := request{method: http.MethodPost, path: "/v1/payments", apiKey: alpha, key: "k",
-				body: fmt.Sprintf(`{"amount":1,"currency":"JPY","payment_method":%q%s}`, tt.token, tt.more)}
+			r := request{
+				method: http.MethodPost, path: "/v1/payments", apiKey: alpha, key: "k",
+				body: fmt.Sprintf(`{"amount":1,"currency":"JPY","payment_method":%q%s}`, tt.token, tt.more),
+			}
 			for _, replayed := range []string{"", "true"} {
 				got := w.send(r)
 				if got.status != tt.code || got.str("status") != tt.status || got.field("in_doubt") != tt.doubt {
@@ -242,26 +244,51 @@ func TestAFieldIsJudgedExactly(t *testing.T) {
 		ok    []string
 		bad   []string
 	}{
-		{"amount", []string{with("1", "999999999999")},
-			[]string{with("1", "0"), with("1", "-1"), with("1", "1000000000000"), with("1", "1.0"), with("1", "1e3"), with("1", `"1"`), with("1", "null"), with("1", "true"),
-				with("1", "99999999999999999999999"), with("1", "[1]"), `{"currency":"JPY","payment_method":"t"}`}},
-		{"currency", []string{with("JPY", "KWD"), with("JPY", "USD")},
-			[]string{with("JPY", "jpy"), with("JPY", "XXX"), with("JPY", "JP"), with("JPY", "JPYX"), with("JPY", ""), with(`"JPY"`, "392"), with(`"JPY"`, "null")}},
-		{"payment_method", []string{with(`"t"`, `"`+x(255)+`"`)},
-			[]string{with(`"t"`, `""`), with(`"t"`, `"`+x(256)+`"`), with(`"t"`, `"a b"`), with(`"t"`, `"é"`), with(`"t"`, "null"), with(`"t"`, "1")}},
-		{"capture_method", []string{and(`"capture_method":"automatic"`), and(`"capture_method":"manual"`)},
-			[]string{and(`"capture_method":""`), and(`"capture_method":"Manual"`), and(`"capture_method":null`)}},
-		{"reference", []string{and(`"reference":"o"`), and(`"reference":"` + strings.Repeat("é", 64) + `"`), and(`"reference":"a#b/c d"`)},
-			[]string{and(`"reference":""`), and(`"reference":"` + x(65) + `"`), and(`"reference":"a:b"`), and(`"reference":null`), and(`"reference":1`)}},
-		{"return_url", []string{and(`"return_url":"https://shop.example/r?x=1#top"`), and(`"return_url":"http://localhost:8080/r"`), and(`"return_url":"http://127.0.0.1"`), and(`"return_url":"http://[::1]:3000/"`)},
-			[]string{and(`"return_url":"http://shop.example/"`), and(`"return_url":"javascript:alert(1)"`), and(`"return_url":"//shop.example"`), and(`"return_url":"https://"`),
+		{
+			"amount",
+			[]string{with("1", "999999999999")},
+			[]string{
+				with("1", "0"), with("1", "-1"), with("1", "1000000000000"), with("1", "1.0"), with("1", "1e3"), with("1", `"1"`), with("1", "null"), with("1", "true"),
+				with("1", "99999999999999999999999"), with("1", "[1]"), `{"currency":"JPY","payment_method":"t"}`,
+			},
+		},
+		{
+			"currency",
+			[]string{with("JPY", "KWD"), with("JPY", "USD")},
+			[]string{with("JPY", "jpy"), with("JPY", "XXX"), with("JPY", "JP"), with("JPY", "JPYX"), with("JPY", ""), with(`"JPY"`, "392"), with(`"JPY"`, "null")},
+		},
+		{
+			"payment_method",
+			[]string{with(`"t"`, `"`+x(255)+`"`)},
+			[]string{with(`"t"`, `""`), with(`"t"`, `"`+x(256)+`"`), with(`"t"`, `"a b"`), with(`"t"`, `"é"`), with(`"t"`, "null"), with(`"t"`, "1")},
+		},
+		{
+			"capture_method",
+			[]string{and(`"capture_method":"automatic"`), and(`"capture_method":"manual"`)},
+			[]string{and(`"capture_method":""`), and(`"capture_method":"Manual"`), and(`"capture_method":null`)},
+		},
+		{
+			"reference",
+			[]string{and(`"reference":"o"`), and(`"reference":"` + strings.Repeat("é", 64) + `"`), and(`"reference":"a#b/c d"`)},
+			[]string{and(`"reference":""`), and(`"reference":"` + x(65) + `"`), and(`"reference":"a:b"`), and(`"reference":null`), and(`"reference":1`)},
+		},
+		{
+			"return_url",
+			[]string{and(`"return_url":"https://shop.example/r?x=1#top"`), and(`"return_url":"http://localhost:8080/r"`), and(`"return_url":"http://127.0.0.1"`), and(`"return_url":"http://[::1]:3000/"`)},
+			[]string{
+				and(`"return_url":"http://shop.example/"`), and(`"return_url":"javascript:alert(1)"`), and(`"return_url":"//shop.example"`), and(`"return_url":"https://"`),
 				and(`"return_url":"https://user@shop.example/"`), and(`"return_url":"https://user:pw@shop.example/"`), and(`"return_url":"http://localhost.evil.example/"`), and(`"return_url":"http://localhost@evil.example/"`),
 				and(`"return_url":"/return"`), and(`"return_url":""`), and(`"return_url":null`), and(`"return_url":"https://shop.example/ x"`), and(`"return_url":"https://shop.example:99999/"`), and(`"return_url":"https://shop.example:/"`),
 				and(`"return_url":"https://münchen.example/"`), and(`"return_url":"https:\\\\evil.example"`), and(`"return_url":"https:shop.example"`), and(`"return_url":"data:text/html,x"`), and(`"return_url":"HTTP://shop.example/"`),
-				and(`"return_url":"https://shop.example/` + x(2048) + `"`)}},
+				and(`"return_url":"https://shop.example/` + x(2048) + `"`),
+			},
+		},
 		{"psp", []string{and(`"psp":"simulator"`)}, []string{and(`"psp":""`), and(`"psp":"paypal"`), and(`"psp":"Simulator"`), and(`"psp":null`)}},
-		{"metadata", []string{and(`"metadata":{}`), and(many(20)), and(`"metadata":{"` + x(40) + `":"` + x(500) + `"}`), and(`"metadata":{"k":""}`)},
-			[]string{and(many(21)), and(`"metadata":null`), and(`"metadata":[]`), and(`"metadata":"x"`)}},
+		{
+			"metadata",
+			[]string{and(`"metadata":{}`), and(many(20)), and(`"metadata":{"` + x(40) + `":"` + x(500) + `"}`), and(`"metadata":{"k":""}`)},
+			[]string{and(many(21)), and(`"metadata":null`), and(`"metadata":[]`), and(`"metadata":"x"`)},
+		},
 		{"metadata.k", nil, []string{and(`"metadata":{"k":null}`), and(`"metadata":{"k":1}`), and(`"metadata":{"k":{}}`), and(`"metadata":{"k":"` + x(501) + `"}`)}},
 		{"metadata." + x(41), nil, []string{and(`"metadata":{"` + x(41) + `":"v"}`)}},
 		{"metadata.", nil, []string{and(`"metadata":{"":"v"}`)}},

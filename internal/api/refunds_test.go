@@ -80,8 +80,10 @@ func TestRefundsOfARaceNeverExceedWhatWasCaptured(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range answers {
 			all.Go(func() {
-				answers[i] = w.send(request{method: http.MethodPost, path: "/v1/payments/" + id + "/refunds", apiKey: alpha,
-					key: fmt.Sprint("k", i), body: `{"amount":6000}`})
+				answers[i] = w.send(request{
+					method: http.MethodPost, path: "/v1/payments/" + id + "/refunds", apiKey: alpha,
+					key: fmt.Sprint("k", i), body: `{"amount":6000}`,
+				})
 			})
 		}
 		all.Wait()

@@ -74,8 +74,10 @@ func TestEveryRouteIsForItsRole(t *testing.T) {
 func TestUnknownPathsAndMethodsAreTold(t *testing.T) {
 	w := newWorld(t)
 	id := w.pay(psptest.TokenCaptured)
-	for _, path := range []string{"/", "", "/v1", "/v1/", "/v1/payments/", "/v1/payments/" + id + "/", "/v1//payments", "/v2/payments", "/v1/payment", "/V1/payments",
-		"/v1/payments/" + id + "/void", "/healthz/", "/v1/payments/" + id + "/refunds/re_1"} {
+	for _, path := range []string{
+		"/", "", "/v1", "/v1/", "/v1/payments/", "/v1/payments/" + id + "/", "/v1//payments", "/v2/payments", "/v1/payment", "/V1/payments",
+		"/v1/payments/" + id + "/void", "/healthz/", "/v1/payments/" + id + "/refunds/re_1",
+	} {
 		r := request{method: http.MethodGet, path: path, apiKey: alpha, unchecked: true}
 		w.want(w.send(r), http.StatusNotFound, "not_found")
 		r.apiKey = ""
@@ -115,8 +117,10 @@ func TestHEADIsGETWithoutTheBody(t *testing.T) {
 func TestAForeignPaymentIsLikeNone(t *testing.T) {
 	w := newWorld(t)
 	id := w.pay(psptest.TokenCaptured)
-	malformed := []string{"x", "pay_", "pay_" + strings.ToLower(id[4:]), id + "0", strings.Replace(id, "pay_", "re_", 1), "pay_01KDYAK348M9S346Q3D2ILOU00",
-		"%00", "%2e%2e", "pay_%F0%9F%92%B3", "%zz", id + "%23STATE", strings.Repeat("9", 3000)}
+	malformed := []string{
+		"x", "pay_", "pay_" + strings.ToLower(id[4:]), id + "0", strings.Replace(id, "pay_", "re_", 1), "pay_01KDYAK348M9S346Q3D2ILOU00",
+		"%00", "%2e%2e", "pay_%F0%9F%92%B3", "%zz", id + "%23STATE", strings.Repeat("9", 3000),
+	}
 	for _, r := range routesOf("{id}", "wh_x") {
 		if !strings.Contains(r.path, "{id}") {
 			continue
@@ -223,9 +227,11 @@ func TestABodyIsReadStrictly(t *testing.T) {
 func TestABodyIsTakenWhateverItsEncodingAndMediaType(t *testing.T) {
 	w := newWorld(t)
 	for _, mediaType := range []string{"application/json", "application/json; charset=utf-8", "", "application/x-www-form-urlencoded"} {
-		event := events.APIGatewayV2HTTPRequest{RawPath: "/v1/payments", IsBase64Encoded: true,
+		event := events.APIGatewayV2HTTPRequest{
+			RawPath: "/v1/payments", IsBase64Encoded: true,
 			Body:    base64.StdEncoding.EncodeToString([]byte(`{"amount":1,"currency":"JPY","payment_method":"tok_captured"}`)),
-			Headers: map[string]string{"Content-Type": mediaType, "idempotency-key": "k" + mediaType}}
+			Headers: map[string]string{"Content-Type": mediaType, "idempotency-key": "k" + mediaType},
+		}
 		event.RequestContext.HTTP.Method = http.MethodPost
 		event.RequestContext.Authorizer = &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{Lambda: map[string]any{"merchant": "alpha", "role": "merchant"}}
 		got, err := w.api.Handle(t.Context(), event)
@@ -246,8 +252,15 @@ func TestAPrincipalComesFromTheAuthorizerOnly(t *testing.T) {
 	event := events.APIGatewayV2HTTPRequest{RawPath: "/v1/payments/" + id, Headers: map[string]string{"authorization": "Bearer " + alpha}}
 	event.RequestContext.HTTP.Method = http.MethodGet
 	contexts := []map[string]any{
-		nil, {}, {"merchant": "alpha"}, {"merchant": "alpha", "role": ""}, {"merchant": "alpha", "role": "admin"}, {"merchant": "", "role": "merchant"},
-		{"merchant": "al#pha", "role": "merchant"}, {"merchant": 1, "role": "merchant"}, {"merchant": "alpha", "role": true},
+		nil,
+		{},
+		{"merchant": "alpha"},
+		{"merchant": "alpha", "role": ""},
+		{"merchant": "alpha", "role": "admin"},
+		{"merchant": "", "role": "merchant"},
+		{"merchant": "al#pha", "role": "merchant"},
+		{"merchant": 1, "role": "merchant"},
+		{"merchant": "alpha", "role": true},
 	}
 	for _, lambda := range contexts {
 		event.RequestContext.Authorizer = &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{Lambda: lambda}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/kessai/kessai/internal/money"
 	"github.com/kessai/kessai/internal/problem"
 )
@@ -25,8 +27,10 @@ const (
 )
 
 var (
-	ruleCurrency = textRule{3, func(s string) bool { return money.Currency(s).Known() },
-		"must be an active ISO 4217 code: three upper-case letters"}
+	ruleCurrency = textRule{
+		3, func(s string) bool { return money.Currency(s).Known() },
+		"must be an active ISO 4217 code: three upper-case letters",
+	}
 	rulePaymentMethod = textRule{maxPaymentMethod, visibleASCII, "must be a token: 1 to 255 visible ASCII characters"}
 	ruleReference     = textRule{maxReference, validReference, "must be 1 to 64 characters without a colon"}
 	ruleReturnURL     = textRule{maxReturnURL, validReturnURL, "must be an https address, or http on localhost"}
@@ -85,7 +89,7 @@ func (f *form) metadata(name string) map[string]string {
 	if v == nil {
 		return nil
 	}
-	if v.kind != '{' || len(v.members) > maxMetadata {
+	if v.kind != jsontext.KindBeginObject || len(v.members) > maxMetadata {
 		f.fault(name, "must be an object of up to 20 strings")
 		return nil
 	}
@@ -95,7 +99,7 @@ func (f *form) metadata(name string) map[string]string {
 		if n := utf8.RuneCountInString(m.name); n < 1 || n > maxMetadataName {
 			f.fault(at, "must have a name of 1 to 40 characters")
 		}
-		if m.value.kind != '"' || utf8.RuneCountInString(m.value.text) > maxMetadataValue {
+		if m.value.kind != jsontext.KindString || utf8.RuneCountInString(m.value.text) > maxMetadataValue {
 			f.fault(at, "must be a string of up to 500 characters")
 		}
 		notes[m.name] = m.value.text

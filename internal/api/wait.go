@@ -24,21 +24,21 @@ func await(ctx context.Context, limit time.Duration, look func() (done bool, err
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline)-waitMargin)
 	}
-	end := time.Now().Add(limit)
+	end := time.NewTimer(max(0, limit))
+	defer end.Stop()
 	for pause := firstPause; ; pause = min(pause*5/4, maxPause) {
-		if done, err := look(); done || err != nil {
+		if done, err := look(); done || err != nil || limit <= 0 {
 			return err
 		}
-		left := time.Until(end)
-		if left <= 0 {
-			return nil
-		}
-		timer := time.NewTimer(min(pause, left))
+		next := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
+			next.Stop()
 			return ctx.Err()
-		case <-timer.C:
+		case <-end.C:
+			next.Stop()
+			limit = 0 // one last look
+		case <-next.C:
 		}
 	}
 }

@@ -51,9 +51,11 @@ func TestOperatorsReadNotificationsByStatus(t *testing.T) {
 	if got.str("id") != hook || got.str("psp") != "simulator" || got.str("type") != "charge.captured" || got.str("status") != "quarantined" || got.str("payment_id") != id {
 		t.Errorf("got %s, want the notification", got.text)
 	}
-	for _, unknown := range []string{"x", "wh_", "wh_!", "wh_" + base64.RawURLEncoding.EncodeToString([]byte("simulator")),
+	for _, unknown := range []string{
+		"x", "wh_", "wh_!", "wh_" + base64.RawURLEncoding.EncodeToString([]byte("simulator")),
 		"wh_" + base64.RawURLEncoding.EncodeToString([]byte("simulator\x00")), "wh_" + base64.RawURLEncoding.EncodeToString([]byte("\x00e")),
-		"wh_" + base64.RawURLEncoding.EncodeToString([]byte("simulator\x00none"))} {
+		"wh_" + base64.RawURLEncoding.EncodeToString([]byte("simulator\x00none")),
+	} {
 		w.want(w.send(request{method: http.MethodGet, path: "/v1/webhooks/" + unknown, apiKey: operator, unchecked: true}), http.StatusNotFound, "not_found")
 		w.want(w.send(request{method: http.MethodPost, path: "/v1/webhooks/" + unknown + "/replay", apiKey: operator, unchecked: true}), http.StatusNotFound, "not_found")
 	}

@@ -12,11 +12,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kessai/kessai/infra"
 	"github.com/pb33f/libopenapi"
 	openapi "github.com/pb33f/libopenapi-validator"
 	"github.com/pb33f/libopenapi-validator/config"
 	openapierrors "github.com/pb33f/libopenapi-validator/errors"
+
+	"github.com/kessai/kessai/infra"
 )
 
 // maxShownBody is how much of a body a failure shows, in bytes: a whole payment
