@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/kessai/kessai/internal/store"
-	"github.com/kessai/kessai/internal/store"
 	"github.com/kessai/kessai/internal/store/payments"
 )
 
