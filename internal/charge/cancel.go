@@ -95,7 +95,8 @@ const (
 // captured one is refunded under an id derived from the payment. A refund that
 // failed for good is followed by another only while there were fewer than
 // attempts. Safe to repeat, and meant to be. It decides by the stored state and
-// the PSP's word only.
+// the PSP's word only. Errors: payment.ErrDisputed, while the bank has the word,
+// and others when the store or the PSP gave no answer.
 func (s *Service) Compensate(ctx context.Context, id payment.ID, attempts int) (payment.Payment, Compensation, error) {
 	var p payment.Payment
 	for range maxRaces {

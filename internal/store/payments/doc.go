@@ -6,6 +6,7 @@ store.Table and back; it decides nothing.
 
 Keys are built in keys.go only. An item that stands for a state (STATE, INBOX)
 changes after its creation only by named attributes, so that an attribute written
-by newer code survives older code.
+by newer code survives older code. An attribute that holds others (an operation, a
+refund, a failure) is written as a whole: what is new goes beside it, never inside.
 */
 package payments
