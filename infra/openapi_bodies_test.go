@@ -1,6 +1,7 @@
 package infra_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -45,12 +46,19 @@ func variants(at string, value any, changes func(at string, value any) []any) []
 func refusesVariants(t *testing.T, wanted func(body) bool, changes func(at string, value any) []any) {
 	t.Helper()
 	d := load(t)
+	seen := map[string]bool{} // operations share most of their answers
 	for b := range d.bodies() {
 		if (b.mediaType != jsonType && b.mediaType != problemType) || !wanted(b) {
 			continue
 		}
 		for name, example := range b.Examples.FromOldest() {
-			for _, v := range variants("", decoded(t, example.Value), changes) {
+			value := decoded(t, example.Value)
+			key := fmt.Sprint(b.Schema.GetReference(), value)
+			if b.Schema.IsReference() && seen[key] {
+				continue
+			}
+			seen[key] = true
+			for _, v := range variants("", value, changes) {
 				if d.allows(b.Schema, v.value) == nil {
 					t.Errorf("%s: example %s changed at %q is allowed", b.at, name, v.at)
 				}
@@ -103,15 +111,11 @@ func TestEveryFieldHasOneType(t *testing.T) {
 			return nil
 		}
 		switch value.(type) {
-		case map[string]any, []any:
-			return []any{"x", 1}
-		case string:
-			return []any{[]any{}, map[string]any{}, 1, true}
-		case int:
-			return []any{[]any{}, map[string]any{}, "1", true}
+		case map[string]any, []any, int:
+			return []any{"x"}
 		case bool:
-			return []any{[]any{}, map[string]any{}, "true", 1}
+			return []any{"true"}
 		}
-		return []any{[]any{}, map[string]any{}, 1, true}
+		return []any{[]any{}, 1}
 	})
 }
