@@ -136,12 +136,13 @@ const card = "4242" + "4242" + "4242" + "4242"
 
 func cardNumbers(t *testing.T, s *stage) {
 	spaced, dashed := card[:4]+" "+card[4:8]+" "+card[8:12]+" "+card[12:], card[:4]+"-"+card[4:8]+"-"+card[8:12]+"-"+card[12:]
+	fullWidth := strings.Map(func(digit rune) rune { return digit - '0' + '０' }, card)
 	amex := "3782" + "822463" + "10005"
 	basket := s.basket(nil)
 	for _, members := range []object{
 		{"payment_method": card}, {"payment_method": "tok_" + card}, {"reference": card}, {"reference": "order " + spaced}, {"reference": dashed},
 		{"metadata": object{"k": card}}, {"metadata": object{"note": "card " + dashed + " please"}}, {"metadata": object{card: "v"}},
-		{"metadata": object{"k": amex}}, {"return_url": "https://shop.example/?n=" + card}, {"return_url": "https://shop.example/" + dashed},
+		{"metadata": object{"k": fullWidth}}, {"metadata": object{"k": amex}}, {"return_url": "https://shop.example/?n=" + card}, {"return_url": "https://shop.example/" + dashed},
 	} {
 		a := s.alpha.post(t, "/v1/payments", basket.with(members))
 		if a.status != http.StatusBadRequest {

@@ -75,7 +75,7 @@ func captureTooMuch(t *testing.T, s *stage) {
 
 func captureWrongStatus(t *testing.T, s *stage) {
 	canceled := s.held(t, nil)
-	s.alpha.post(t, cancelOf(canceled), object{}).want(t, http.StatusOK)
+	s.cancel(t, canceled)
 	for name, p := range map[string]payment{
 		"captured": s.paid(t, nil), "failed": s.pay(t, object{"payment_method": "tok_declined"}, "failed"),
 		"requires_action": s.waiting(t, object{"capture_method": "manual"}), "canceled": canceled,
@@ -101,6 +101,7 @@ func captureAtPSP(t *testing.T, s *stage) {
 // captureFaults have the simulator's capture to themselves.
 var captureFaults = []claim{
 	{"a capture without an answer is in doubt until it is known", captureInDoubt},
+	{"a repeat of a capture in flight waits", captureInFlight},
 	{"a capture that the PSP refuses can be tried again with another PSP key", captureRefused},
 }
 
@@ -126,6 +127,33 @@ func captureInDoubt(t *testing.T, s *stage) {
 			}
 		})
 	}
+}
+
+func captureInFlight(t *testing.T, s *stage) {
+	p := s.held(t, nil)
+	s.fault(t, "capture", 1, 0)
+	s.repeatInFlight(t, captureOf(p), "/charges/"+*p.PSPReference+"/capture")
+	s.ends(t, p.ID, "captured")
+}
+
+// repeatInFlight sends a request that the PSP does not answer, and the same key
+// again while it waits.
+func (s *stage) repeatInFlight(t *testing.T, path, pspPath string) {
+	t.Helper()
+	key, first := s.unique("key"), make(chan answer, 1)
+	go func() {
+		a, _ := s.alpha.try(post(path, key, object{"amount": 1000}))
+		first <- a
+	}()
+	s.eventually(t, "the PSP is called", func() (bool, any) {
+		n := len(s.calls(t, http.MethodPost, pspPath))
+		return n == 1, n
+	})
+	repeat := s.alpha.postKey(t, path, key, object{"amount": 1000})
+	other := s.alpha.postKey(t, path, key, object{"amount": 1})
+	(<-first).want(t, http.StatusAccepted, http.StatusCreated)
+	repeat.problem(t, http.StatusConflict, "idempotency_in_progress")
+	other.problem(t, http.StatusUnprocessableEntity, "idempotency_key_reused")
 }
 
 func captureRefused(t *testing.T, s *stage) {

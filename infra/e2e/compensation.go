@@ -14,6 +14,7 @@ var compensation = []claim{
 	{"a charge that never arrived gives the stock back", nothingCheckout},
 	{"late money of a failed checkout goes back", lateCheckout},
 	{"a cancel of the payment fails the checkout", canceledCheckout},
+	{"a cancel while the PSP is pending fails the checkout, and late money goes back", canceledPending},
 	{"a rejected order is refunded, released and told to nobody", rejectedOrder},
 	{"a rejected order of a pending payment is undone too", rejectedPending},
 	{"a compensation that can't finish needs review, and can be resumed", needsReview},
@@ -100,12 +101,24 @@ func canceledCheckout(t *testing.T, s *stage) {
 	sku := s.stocked(t, 2)
 	c := s.buy(t, object{"items": []object{line(sku, 2, 2500)}, "payment_method": "tok_requires_action"})
 	c = s.concludes(t, c.ID, "requires_action")
-	s.alpha.post(t, cancelOf(c.payment), object{}).want(t, http.StatusOK)
+	s.cancel(t, c.payment)
 	s.failsWith(t, c.ID, "payment_canceled")
 	s.hasStock(t, stock{sku, 2, 0, 0})
 }
 
-// rejected is a SKU with pieces, of which no order can be made.
+func canceledPending(t *testing.T, s *stage) {
+	sku := s.stocked(t, 2)
+	c := s.alpha.post(t, "/v1/checkouts", s.cart(object{"items": []object{line(sku, 2, 2500)}, "payment_method": "tok_late_captured"})).
+		want(t, http.StatusAccepted).checkout(t)
+	p := s.becomes(t, c.payment.ID, "pending at the PSP", func(p payment) bool { return p.Status == "processing" && p.PSPReference != nil })
+	s.cancel(t, p)
+	s.failsWith(t, c.ID, "payment_canceled")
+	s.wentBack(t, p.ID)
+	s.noTrace(t, s.readCheckout(t, c.ID))
+	s.hasStock(t, stock{sku, 2, 0, 0})
+}
+
+// rejects is a SKU with pieces, of which no order can be made.
 func (s *stage) rejects(t *testing.T, available int64) string {
 	t.Helper()
 	return s.stockedAs(t, "reject-"+s.unique("sku"), available)

@@ -321,7 +321,8 @@ func replaysOfOperations(t *testing.T, s *stage) {
 
 	held := s.held(t, nil)
 	cancel := "/v1/payments/" + held.ID + "/cancel"
-	s.alpha.postKey(t, cancel, key, object{"reason": "changed their mind"}).want(t, http.StatusOK)
+	s.alpha.postKey(t, cancel, key, object{"reason": "changed their mind"}).want(t, http.StatusOK, http.StatusAccepted)
+	s.ends(t, held.ID, "canceled")
 	again = s.alpha.postKey(t, cancel, key, object{"reason": "changed their mind"}).want(t, http.StatusOK)
 	if got := again.payment(t); got.Status != "canceled" || !again.replayed(t) {
 		t.Errorf("got %s, want a replay of the cancel", again)

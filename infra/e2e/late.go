@@ -10,6 +10,7 @@ var lateMoney = []claim{
 	{"money that comes after expiry goes back once", lateAfterExpiry},
 	{"the refund of late money frees no reference of another payment", lateKeepsReference},
 	{"a late success told three times is one refund", lateTold},
+	{"a success of a declined payment is late money, once", lateAfterDecline},
 }
 
 // wentBack checks that late money of a payment was taken and given back once.
@@ -32,7 +33,7 @@ func (s *stage) wentBack(t *testing.T, id string) payment {
 
 func lateAfterCancel(t *testing.T, s *stage) {
 	p := s.pay(t, object{"payment_method": "tok_late_captured"}, "processing")
-	s.alpha.post(t, cancelOf(p), object{}).want(t, http.StatusOK)
+	s.cancel(t, p)
 	s.wentBack(t, p.ID)
 }
 
@@ -45,7 +46,7 @@ func lateAfterExpiry(t *testing.T, s *stage) {
 
 func lateKeepsReference(t *testing.T, s *stage) {
 	dead := s.pay(t, object{"payment_method": "tok_late_captured"}, "processing")
-	s.alpha.post(t, cancelOf(dead), object{}).want(t, http.StatusOK)
+	s.cancel(t, dead)
 	live := s.paid(t, object{"reference": *dead.Reference})
 	s.wentBack(t, dead.ID)
 	got := s.alpha.post(t, "/v1/payments", s.basket(object{"reference": *dead.Reference})).
@@ -57,7 +58,7 @@ func lateKeepsReference(t *testing.T, s *stage) {
 
 func lateTold(t *testing.T, s *stage) {
 	p := s.pay(t, object{"payment_method": "tok_late_captured"}, "processing")
-	s.alpha.post(t, cancelOf(p), object{}).want(t, http.StatusOK)
+	s.cancel(t, p)
 	c := s.charge(t, p.ID)
 	s.eventually(t, "the PSP captures all the same", func() (bool, any) {
 		c = s.charge(t, p.ID)
@@ -67,4 +68,24 @@ func lateTold(t *testing.T, s *stage) {
 		s.tell(t, s.event("charge.captured", c))
 	}
 	s.wentBack(t, p.ID)
+}
+
+func lateAfterDecline(t *testing.T, s *stage) {
+	p := s.pay(t, object{"payment_method": "tok_declined"}, "failed")
+	c := s.charge(t, p.ID)
+	c.Status, c.Captured, c.DeclineCode = "captured", c.Amount, nil
+	for range 3 {
+		e := s.event("charge.captured", c)
+		s.tell(t, e)
+		s.settles(t, e.id, "applied")
+	}
+	rows := s.journal(t, p.ID)
+	if n, captured := ofType(rows, "payment.late_captured"), ofType(rows, "payment.captured"); n != 1 || captured != 0 {
+		t.Errorf("got %d payment.late_captured and %d payment.captured, want one and none", n, captured)
+	}
+	got := s.read(t, p.ID)
+	if len(got.Refunds) != 1 || *got.Refunds[0].Reason != "late_capture" || got.Status == "captured" {
+		t.Errorf("got %+v, want one refund with reason late_capture", got)
+	}
+	s.paid(t, object{"reference": *p.Reference}) // the reference stays free
 }

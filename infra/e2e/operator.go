@@ -143,7 +143,7 @@ func redirectsEnd(t *testing.T, s *stage) {
 	endings := map[string]func(payment){
 		"captured": func(p payment) { s.choose(t, p, "approve") },
 		"failed":   func(p payment) { s.choose(t, p, "decline") },
-		"canceled": func(p payment) { s.alpha.post(t, cancelOf(p), object{}).want(t, http.StatusOK) },
+		"canceled": func(p payment) { s.cancel(t, p) },
 	}
 	for status, end := range endings {
 		key, basket := s.unique("key"), s.basket(object{"payment_method": "tok_requires_action"})

@@ -136,6 +136,9 @@ func readWaits(t *testing.T, s *stage) {
 	if got := s.alpha.get(t, "/v1/payments/"+p.ID+"?wait=20").want(t, http.StatusOK).payment(t); got.Status != "captured" {
 		t.Errorf("got %s, want captured", got.Status)
 	}
+	if waiting := s.waiting(t, nil); s.alpha.get(t, "/v1/payments/"+waiting.ID+"?wait=1").want(t, http.StatusOK).payment(t).Status != "requires_action" {
+		t.Error("got another status, want requires_action")
+	}
 	for _, wrong := range []string{"soon", "-1", "1.5", ""} {
 		s.alpha.get(t, "/v1/payments/"+p.ID+"?wait="+wrong).problem(t, http.StatusBadRequest)
 	}

@@ -12,6 +12,7 @@ var races = []claim{
 	{"refunds at once never exceed the capture", refundsAtOnce},
 	{"cancel and capture at once agree with the PSP", cancelAgainstCapture},
 	{"captures at once are one capture", capturesAtOnce},
+	{"cancels at once are one cancel", cancelsAtOnce},
 	{"cancel and approval at once agree with the PSP", cancelAgainstApproval},
 	{"the answer and webhooks at once are one capture", answerAgainstWebhooks},
 }
@@ -186,6 +187,20 @@ func capturesAtOnce(t *testing.T, s *stage) {
 	}
 	if n := len(s.calls(t, http.MethodPost, "/charges/"+*p.PSPReference+"/capture")); n != 1 {
 		t.Errorf("the PSP was asked %d times to capture, want once", n)
+	}
+}
+
+func cancelsAtOnce(t *testing.T, s *stage) {
+	p := s.held(t, nil)
+	answers(t, s.alpha.race(t, repeat(max(4, s.Crowd/4), func() request {
+		return post(cancelOf(p), s.unique("key"), object{})
+	})), http.StatusOK, http.StatusAccepted, http.StatusConflict)
+	s.ends(t, p.ID, "canceled")
+	if n := ofType(s.journal(t, p.ID), "payment.canceled"); n != 1 {
+		t.Errorf("got %d payment.canceled, want one", n)
+	}
+	if got := keys(s.calls(t, http.MethodPost, "/charges/"+*p.PSPReference+"/cancel")); len(got) != 1 {
+		t.Errorf("got PSP keys %q for the void, want one", got)
 	}
 }
 

@@ -80,7 +80,7 @@ func refundTooMuch(t *testing.T, s *stage) {
 
 func refundWrongStatus(t *testing.T, s *stage) {
 	canceled := s.held(t, nil)
-	s.alpha.post(t, cancelOf(canceled), object{}).want(t, http.StatusOK)
+	s.cancel(t, canceled)
 	for name, p := range map[string]payment{
 		"failed": s.pay(t, object{"payment_method": "tok_declined"}, "failed"), "requires_action": s.waiting(t, nil),
 		"authorized": s.held(t, nil), "canceled": canceled,
@@ -176,6 +176,7 @@ func refundList(t *testing.T, s *stage) {
 // refundFaults have the simulator's refund to themselves.
 var refundFaults = []claim{
 	{"a refund without an answer is pending until it is known", refundUnanswered},
+	{"a repeat of a refund in flight waits", refundInFlight},
 }
 
 func refundUnanswered(t *testing.T, s *stage) {
@@ -195,6 +196,16 @@ func refundUnanswered(t *testing.T, s *stage) {
 				t.Errorf("got charge %+v, want one refund of 1000", c)
 			}
 		})
+	}
+}
+
+func refundInFlight(t *testing.T, s *stage) {
+	p := s.paid(t, nil)
+	s.fault(t, "refund", 1, 0)
+	s.repeatInFlight(t, refundsOf(p), "/charges/"+*p.PSPReference+"/refunds")
+	s.becomes(t, p.ID, "partly refunded", func(p payment) bool { return p.AmountRefunded == 1000 })
+	if c := s.charge(t, p.ID); len(c.Refunds) != 1 {
+		t.Errorf("got charge %+v, want one refund", c)
 	}
 }
 

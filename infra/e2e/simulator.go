@@ -4,12 +4,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 var simulators = []claim{
 	{"a charge needs a key, and a key used again gets the stored answer", simulatorKeys},
 	{"a charge has its form", simulatorCharge},
 	{"tokens answer as the table says", simulatorTokens},
+	{"silent tokens never answer, and a look-up tells the truth", simulatorSilence},
 	{"captures, voids and refunds follow the charge's status", simulatorOperations},
 	{"the redirect page has three ways out", simulatorPage},
 	{"every list has the form of a list", simulatorLists},
@@ -117,6 +119,24 @@ func simulatorTokens(t *testing.T, s *stage) {
 	})
 }
 
+// unanswered is long enough for an answer that is coming.
+const unanswered = 500 * time.Millisecond
+
+func simulatorSilence(t *testing.T, s *stage) {
+	impatient := client{&stage{http: &http.Client{Timeout: unanswered}}, s.PSP, ""}
+	for token, charges := range map[string]int{"tok_timeout_captured": 1, "tok_timeout_captured_silent": 1, "tok_timeout_nothing": 0} {
+		body, key := s.direct(object{"payment_method": token}), s.unique("key")
+		for range 2 {
+			if a, err := impatient.try(post("/charges", key, body)); err == nil {
+				t.Errorf("%s: got %s, want no answer", token, a)
+			}
+		}
+		if n := len(s.charges(t, body["reference"].(string))); n != charges {
+			t.Errorf("%s: got %d charges, want %d", token, n, charges)
+		}
+	}
+}
+
 func simulatorOperations(t *testing.T, s *stage) {
 	held := s.charged(t, object{"capture_method": "manual"})
 	s.psp.post(t, "/charges/"+held.ID+"/capture", object{"amount": 5001}).want(t, http.StatusUnprocessableEntity)
@@ -166,6 +186,12 @@ func simulatorPage(t *testing.T, s *stage) {
 	s.chooseAt(t, *c.RedirectURL, "decline").want(t, http.StatusConflict)
 	if got := s.psp.get(t, "/charges/"+c.ID).charge(t); got.Status != "captured" || got.RedirectURL != nil {
 		t.Errorf("got %+v, want it captured", got)
+	}
+	byForm := s.charged(t, object{"payment_method": "tok_requires_action"})
+	form := request{method: http.MethodPost, path: *byForm.RedirectURL, body: raw("outcome=decline"), header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}}
+	client{s, "", ""}.send(t, form).want(t, http.StatusOK, http.StatusNoContent, http.StatusSeeOther)
+	if got := s.psp.get(t, "/charges/"+byForm.ID).charge(t); got.Status != "failed" || got.DeclineCode == nil {
+		t.Errorf("got %+v, want it declined", got)
 	}
 	voided := s.charged(t, object{"payment_method": "tok_requires_action"})
 	s.psp.post(t, "/charges/"+voided.ID+"/cancel", object{}).want(t, http.StatusOK)

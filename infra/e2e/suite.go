@@ -81,6 +81,7 @@ var lanes = []subject{
 // alone are claims whose switches concern everybody.
 var alone = []subject{
 	{"held webhooks", heldWebhooks},
+	{"charge faults", chargeFaults},
 }
 
 // together run side by side, all claims of all of them.

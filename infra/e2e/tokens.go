@@ -137,6 +137,32 @@ func oneCapture(t *testing.T, s *stage) {
 	}
 }
 
+// chargeFaults have the simulator's create and look-up to themselves.
+var chargeFaults = []claim{
+	{"a charge that failed is sent again with the same key", chargeFails},
+	{"a look-up that fails is asked again", lookUpFails},
+}
+
+func chargeFails(t *testing.T, s *stage) {
+	s.fault(t, "charge", 1, http.StatusInternalServerError)
+	p := s.pay(t, nil, "processing")
+	if !p.InDoubt {
+		t.Errorf("got %+v, want it in doubt", p)
+	}
+	s.ends(t, p.ID, "captured")
+	s.charge(t, p.ID)
+	if got := keys(s.creates(t, p.ID)); len(got) != 1 {
+		t.Errorf("got PSP keys %q, want one", got)
+	}
+}
+
+func lookUpFails(t *testing.T, s *stage) {
+	s.fault(t, "lookup", 2, http.StatusInternalServerError)
+	p := s.pay(t, object{"payment_method": "tok_timeout_captured_silent"}, "processing", "captured")
+	s.ends(t, p.ID, "captured")
+	s.charge(t, p.ID)
+}
+
 func manualOrders(t *testing.T, s *stage) {
 	for _, token := range []string{"tok_captured", "tok_webhook_first", "tok_webhook_twice", "tok_webhook_reversed", "tok_error_captured"} {
 		t.Run(token, func(t *testing.T) {
