@@ -72,6 +72,17 @@ func (a *Adapter) lookupByPayment(ctx context.Context, paymentID string) (psp.Ch
 // decodeList is one page of charges that all have that payment id, and the next
 // page's cursor. A page with another payment's charge does not answer the question.
 func decodeList(body []byte, paymentID string) (charges []psp.Charge, next string, err error) {
+	charges, next, err = decodePage(body)
+	for _, charge := range charges {
+		if charge.PaymentID != paymentID {
+			return nil, "", errForeign
+		}
+	}
+	return charges, next, err
+}
+
+// decodePage is one page of charges, whole or not at all, and the next page's cursor.
+func decodePage(body []byte) (charges []psp.Charge, next string, err error) {
 	var page struct {
 		Data       *[]jsontext.Value `json:"data"`
 		NextCursor *string           `json:"next_cursor"`
@@ -83,9 +94,6 @@ func decodeList(body []byte, paymentID string) (charges []psp.Charge, next strin
 		charge, err := decodeCharge(item)
 		if err != nil {
 			return nil, "", err
-		}
-		if charge.PaymentID != paymentID {
-			return nil, "", errForeign
 		}
 		charges = append(charges, charge)
 	}
