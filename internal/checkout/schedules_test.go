@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kessai/kessai/internal/checkout"
@@ -235,4 +236,33 @@ func TestASaleOfAnOrderThatIsGoneNeverTurnsBack(t *testing.T) {
 	w.WantCheckout(c.ID, checkout.StatusNeedsReview, "") // a person has to look: sold and not held
 	w.WantEvents(c.ID, words("created stock_reserved charged order_created needs_review")...)
 	w.Want(c.PaymentID, payment.StatusCaptured)
+}
+
+// TestAChargeStepThatIsCutOffIsFoundOut: its time is up after the PSP captured, and
+// its function goes on as a zombie.
+func TestAChargeStepThatIsCutOffIsFoundOut(t *testing.T) {
+	const step, zombie = 25 * time.Second, 40 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		w := stocked(t)
+		c := w.Ordered("k", sagatest.Basket{})
+		w.OnAnswer(psptest.OperationCreate, func() error {
+			time.Sleep(zombie)
+			return nil
+		})
+		began := time.Now()
+		x := w.RunNext()
+		if took := time.Since(began); took < step || took > zombie {
+			t.Errorf("got an execution of %s, want it cut off after %s", took, step)
+		}
+		if got, want := x.States(), []string{"ReserveStock", "Charge", "Waiting"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v: nothing is undone", got, want)
+		}
+		w.WantCheckout(c.ID, checkout.StatusPending, "")
+		time.Sleep(zombie)
+		synctest.Wait()
+		w.Want(c.PaymentID, payment.StatusCaptured)
+		w.Pass(2 * time.Minute)
+		w.WantCheckout(c.ID, checkout.StatusCompleted, "")
+		w.WantCalls(psptest.OperationCreate, 1)
+	})
 }
