@@ -15,6 +15,9 @@ type call struct {
 	fail   func(f fault)  // keeps the error of a fault
 	digest func() uint64  // of the answer as the actor sees it
 	land   func(w *world) // of a call that arrives late: its effect alone
+	// private calls touch what no other actor of the scenario does: when they happen
+	// makes no difference, so they happen at once.
+	private bool
 }
 
 // crash is what a process that dies panics with. The product's flows recover nothing.

@@ -11,7 +11,7 @@ import (
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp"
 	"github.com/kessai/kessai/internal/psp/psptest"
-	"github.com/kessai/kessai/internal/reconcile"
+	"github.com/kessai/kessai/internal/store"
 )
 
 // The cast of the scenarios: each is one invocation of a function, or something
@@ -24,7 +24,10 @@ type when func(w *world) bool
 func process(name string, at when, body func(w *world)) *actor {
 	return &actor{name: name, body: func(w *world) {
 		if at != nil {
-			w.do(&call{name: func() string { return "starts" }, guard: func() bool { return at(w) }, apply: func() {}, digest: func() uint64 { return 1 }})
+			w.do(&call{
+				name: func() string { return "starts" }, guard: func() bool { return at(w) }, private: w.scenario.Timeless,
+				apply: func() {}, digest: func() uint64 { return 1 },
+			})
 		}
 		body(w)
 	}}
@@ -40,8 +43,8 @@ func outside(name string, at when, what string, do func(w *world)) *actor {
 
 func anyTime(*world) bool { return true }
 
-// order is a payment's terms as a client sends them.
-type order struct {
+// terms are a payment's terms as a client sends them.
+type terms struct {
 	token     string
 	manual    bool
 	reference string
@@ -55,11 +58,11 @@ func request(route, key, content string) charge.Request {
 }
 
 // pay is a client's request for a payment.
-func pay(name, key string, o order, at when) *actor {
+func pay(name, key string, o terms, at when) *actor {
 	return process(name, at, func(w *world) { w.pay(name, key, o) })
 }
 
-func (w *world) pay(name, key string, o order) payment.Payment {
+func (w *world) pay(name, key string, o terms) payment.Payment {
 	method := payment.CaptureAutomatic
 	if o.manual {
 		method = payment.CaptureManual
@@ -77,11 +80,18 @@ func (w *world) pay(name, key string, o order) payment.Payment {
 
 // first is the payment that was made first, and whether there is one.
 func (w *world) first() (payment.ID, bool) {
-	all := w.payments()
-	if len(all) == 0 {
-		return "", false
+	least := ""
+	for key := range w.rows.rows {
+		if id, ok := cutState(key); ok && (least == "" || id < least) {
+			least = id
+		}
 	}
-	return all[0].ID, true
+	return payment.ID(least), least != ""
+}
+
+// status is the status of a payment as it is stored.
+func (w *world) status(id payment.ID) payment.Status {
+	return payment.Status(text(w.rows.rows[store.Key{PK: "PAYMENT#" + string(id), SK: "STATE"}], "status"))
 }
 
 func paymentExists(w *world) bool { _, ok := w.first(); return ok }
@@ -90,7 +100,7 @@ func paymentExists(w *world) bool { _, ok := w.first(); return ok }
 func paymentIs(statuses ...payment.Status) when {
 	return func(w *world) bool {
 		id, ok := w.first()
-		return ok && slices.Contains(statuses, w.payment(id).Status)
+		return ok && slices.Contains(statuses, w.status(id))
 	}
 }
 
@@ -134,8 +144,9 @@ func hook(name string) *actor {
 		var e psptest.Event
 		w.do(&call{
 			name: func() string { return "takes an event" }, guard: func() bool { return len(w.queue) > 0 },
-			apply:  func() { e, w.queue = w.queue[0], slices.Clone(w.queue[1:]) },
-			digest: func() uint64 { return digestStrings(e.ID) },
+			private: w.scenario.Private != nil,
+			apply:   func() { e, w.queue = w.queue[0], slices.Clone(w.queue[1:]) },
+			digest:  func() uint64 { return digestStrings(e.ID) },
 		})
 		w.deliver(e)
 	}}
@@ -198,8 +209,8 @@ func clock(steps ...time.Duration) *actor {
 	}}
 }
 
-// customer does what the provider waits for.
-func customer() *actor {
+// approval is the customer who does what the provider waits for.
+func approval() *actor {
 	waiting := func(w *world) bool {
 		return slices.ContainsFunc(w.psp.Charges(), func(c psp.Charge) bool { return c.Status == psp.StatusRequiresAction })
 	}
@@ -219,8 +230,4 @@ func lateMoney(at when) *actor {
 		}
 		w.happened()
 	})
-}
-
-func repairKindPayment(w *world, id payment.ID) error {
-	return w.sweeper.Repairs[reconcile.KindPayment](background(), string(id))
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kessai/kessai/internal/store"
 )
 
 // Scenario is some actors over a fresh world.
@@ -15,6 +17,11 @@ type Scenario struct {
 	Relay  bool
 	Before func(w *world)
 	Actors func() []*actor
+	// Private says which items only one actor touches at all.
+	Private func(key store.Key) bool
+	// Timeless scenarios have no clock: when an actor starts makes no difference,
+	// only when it makes its calls.
+	Timeless bool
 
 	mutant *Mutant
 }
@@ -158,14 +165,14 @@ func (x *explorer) play(tree *choices, prune bool) (w *world, cut bool) {
 	}()
 	budget := x.options.Faults
 	for len(w.violations) == 0 {
-		var ready []*actor
-		for _, a := range w.actors {
-			if a.runnable() {
-				ready = append(ready, a)
-			}
+		for _, a := range w.spawned {
+			w.actors = append(w.actors, a)
+			a.start(w)
 		}
+		w.spawned = nil
+		ready, alone := w.ready()
 		ways := len(ready)
-		if len(w.air) > 0 {
+		if len(w.air) > 0 && !alone {
 			ways++ // the network is an actor too
 		}
 		if ways == 0 {
@@ -188,6 +195,21 @@ func (x *explorer) play(tree *choices, prune bool) (w *world, cut bool) {
 		}
 	}
 	return w, false
+}
+
+// ready are the actors that can make their next call. One whose call is private
+// goes alone.
+func (w *world) ready() (ready []*actor, alone bool) {
+	for _, a := range w.actors {
+		if !a.runnable() {
+			continue
+		}
+		if a.pending.private {
+			return []*actor{a}, true
+		}
+		ready = append(ready, a)
+	}
+	return ready, false
 }
 
 // arrive lets one call in the air reach its end.
@@ -236,13 +258,13 @@ func (w *world) take(a *actor, tree *choices, faulty bool) fault {
 
 // actorsDigest is where every actor stands: what it has seen is all its state.
 func (w *world) actorsDigest() uint64 {
-	h := uint64(fnvBasis)
+	h := uint64(fnvBasis) // a sum: who was spawned first makes no difference
 	for _, a := range w.actors {
 		mark := int64(0)
 		if a.over() {
 			mark = 1
 		}
-		h = digestNumber(mix(h*fnvPrime^a.seen), mark)
+		h += mix(digestNumber(digestString(a.seen, a.name), mark))
 	}
 	return h
 }

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"github.com/kessai/kessai/internal/outbox"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp"
 	"github.com/kessai/kessai/internal/store"
@@ -13,8 +14,13 @@ type Mutant struct {
 	Provider func(w *world, p psp.Provider) psp.Provider
 	Policy   func(p payment.Policy) payment.Policy
 	Wire     func(w *world)
+	Shop     func(w *world, name string, t store.Table) store.Table // of the participants
+	Relay    func(w *world, r *outbox.Relay)
 
 	Scenario string // in which it must be killed
 	Faults   int
 	Kills    string // the invariant that must catch it
 }
+
+// Mutants are all of them.
+func Mutants() []Mutant { return nil }

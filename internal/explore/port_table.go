@@ -23,11 +23,12 @@ var errNoAnswer = fmt.Errorf("explore: no answer from the table: %w", store.ErrU
 
 func (p *tablePort) Get(ctx context.Context, key store.Key) (item store.Item, err error) {
 	p.w.do(&call{
-		name:   func() string { return fmt.Sprintf("read %s %s", p.name, key) },
-		faults: readFaults,
-		apply:  func() { item, err = p.table.Get(ctx, key) },
-		fail:   func(fault) { item, err = nil, errNoAnswer },
-		digest: func() uint64 { return digestItem(key, item) ^ digestError(err) },
+		private: p.w.private(key),
+		name:    func() string { return fmt.Sprintf("read %s %s", p.name, key) },
+		faults:  readFaults,
+		apply:   func() { item, err = p.table.Get(ctx, key) },
+		fail:    func(fault) { item, err = nil, errNoAnswer },
+		digest:  func() uint64 { return digestItem(key, item) ^ digestError(err) },
 	})
 	return item, err
 }
@@ -61,9 +62,10 @@ func (p *tablePort) Query(ctx context.Context, q store.Query) (page store.Page, 
 
 func (p *tablePort) Write(ctx context.Context, writes ...store.Write) (err error) {
 	p.w.do(&call{
-		name:   func() string { return fmt.Sprintf("write %s %s", p.name, describe(writes)) },
-		faults: writeFaults,
-		apply:  func() { err = p.table.Write(ctx, writes...) },
+		private: len(writes) == 1 && p.w.private(writes[0].Key),
+		name:    func() string { return fmt.Sprintf("write %s %s", p.name, describe(writes)) },
+		faults:  writeFaults,
+		apply:   func() { err = p.table.Write(ctx, writes...) },
 		fail: func(f fault) {
 			if f == refused && err == nil {
 				p.w.reach("own write refused")
@@ -78,6 +80,10 @@ func (p *tablePort) Write(ctx context.Context, writes ...store.Write) (err error
 		land:   func(*world) { _ = p.table.Write(ctx, writes...) },
 	})
 	return err
+}
+
+func (w *world) private(key store.Key) bool {
+	return w.scenario.Private != nil && w.scenario.Private(key)
 }
 
 // ownWriteRefused is what a client library that repeats a write by itself makes of

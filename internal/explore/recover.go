@@ -18,6 +18,7 @@ const maxSweeps = 60
 // recover does what the platform does in the end, free of faults.
 func (w *world) recover(r recovery) {
 	w.current = nil
+	w.spawned = nil // an execution that never came to run: the sweep starts another
 	w.land()
 	w.advance(durations.LeaseTTL + time.Second)
 	switch r {

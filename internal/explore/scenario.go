@@ -1,51 +1,79 @@
 package explore
 
 import (
+	"strings"
 	"time"
 
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp/psptest"
+	"github.com/kessai/kessai/internal/store"
 )
 
 // Scenarios are all of them.
 func Scenarios() []Scenario {
-	captured := order{token: psptest.TokenCaptured, reference: "order-42"}
-	action := order{token: psptest.TokenRequiresAction}
+	captured := terms{token: psptest.TokenCaptured, reference: "order-42"}
+	action := terms{token: psptest.TokenRequiresAction}
 	return []Scenario{
 		{Name: "pay", Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil)}
 		}},
-		{Name: "pay declined", Actors: func() []*actor {
-			return []*actor{pay("api", "k", order{token: psptest.TokenDeclined}, nil), hook("webhook")}
+		{Name: "pay declined", Private: inbox, Timeless: true, Actors: func() []*actor {
+			return []*actor{pay("api", "k", terms{token: psptest.TokenDeclined}, nil), hook("webhook")}
 		}},
-		{Name: "pay webhook", Actors: func() []*actor {
+		{Name: "pay webhook", Private: inbox, Timeless: true, Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), hook("webhook")}
 		}},
 		{Name: "pay retry clock", Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), pay("retry", "k", captured, paymentExists), clock(31 * time.Second)}
 		}},
-		{Name: "pay cancel webhook", Actors: func() []*actor {
+		{Name: "pay cancel webhook", Private: inbox, Timeless: true, Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), cancel("cancel", "c", paymentExists), hook("webhook")}
 		}},
 		{Name: "pay expiry reconciler webhook", Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), clock(31 * time.Minute), sweep("sweep"), hook("webhook")}
 		}},
 		{Name: "action two webhooks", Actors: func() []*actor {
-			return []*actor{pay("api", "k", action, nil), customer(), hook("webhook 1"), hook("webhook 2")}
+			return []*actor{pay("api", "k", action, nil), approval(), hook("webhook 1"), hook("webhook 2")}
 		}},
-		{Name: "action cancel", Actors: func() []*actor {
-			return []*actor{pay("api", "k", action, nil), customer(), cancel("cancel", "c", paymentIs(payment.StatusRequiresAction)), hook("webhook")}
+		{Name: "action cancel", Private: inbox, Timeless: true, Actors: func() []*actor {
+			return []*actor{pay("api", "k", action, nil), approval(), cancel("cancel", "c", paymentIs(payment.StatusRequiresAction)), hook("webhook")}
 		}},
-		{Name: "refund refund webhook", Before: func(w *world) { w.prepare(captured) }, Actors: func() []*actor {
+		{Name: "refund refund webhook", Private: inbox, Timeless: true, Before: func(w *world) { w.prepare(captured) }, Actors: func() []*actor {
 			return []*actor{refund("refund 1", "r1", 3000, nil), refund("refund 2", "r2", 3000, nil), hook("webhook")}
 		}},
-		{Name: "capture cancel", Before: func(w *world) { w.prepare(order{token: psptest.TokenCaptured, manual: true}) }, Actors: func() []*actor {
+		{Name: "capture cancel", Timeless: true, Before: func(w *world) { w.prepare(terms{token: psptest.TokenCaptured, manual: true}) }, Actors: func() []*actor {
 			return []*actor{capture("capture", "p", 3000, nil), cancel("cancel", "c", nil)}
 		}},
-		{Name: "late capture", Actors: func() []*actor {
+		{Name: "late capture", Private: inbox, Timeless: true, Actors: func() []*actor {
 			return []*actor{
-				pay("api", "k", order{token: psptest.TokenLateCaptured, reference: "order-42"}, nil),
+				pay("api", "k", terms{token: psptest.TokenLateCaptured, reference: "order-42"}, nil),
 				cancel("cancel", "c", paymentExists), lateMoney(paymentIs(payment.StatusCanceled)), hook("webhook"),
+			}
+		}},
+		{Name: "outbox relay", Relay: true, Timeless: true, Actors: func() []*actor {
+			return []*actor{pay("api", "k", captured, nil), relay("relay 1"), relay("relay 2")}
+		}},
+		{Name: "checkout", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
+			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42", nil)}
+		}},
+		{Name: "checkout declined", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
+			return []*actor{buy("api", "k", psptest.TokenDeclined, "order-42", nil)}
+		}},
+		{Name: "checkout order refused", Relay: true, Shop: &Shop{Stock: 1, Reject: true}, Timeless: true, Actors: func() []*actor {
+			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42", nil)}
+		}},
+		{Name: "checkout two executions", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
+			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42", nil), wake("wake")}
+		}},
+		{Name: "checkout two executions declined", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
+			return []*actor{buy("api", "k", psptest.TokenDeclined, "order-42", nil), wake("wake")}
+		}},
+		{Name: "checkout last unit", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
+			return []*actor{buy("api 1", "k1", psptest.TokenCaptured, "order-1", nil), buy("api 2", "k2", psptest.TokenCaptured, "order-2", nil)}
+		}},
+		{Name: "checkout abandoned paid late", Relay: true, Shop: &Shop{Stock: 1}, Actors: func() []*actor {
+			return []*actor{
+				buy("api", "k", psptest.TokenRequiresAction, "order-42", nil), clock(deadline), sweep("sweep"), lateMoney(paymentIs(payment.StatusCanceled)), hook("webhook"),
 			}
 		}},
 		{Name: "inbox redelivery sweep", Actors: func() []*actor {
@@ -56,10 +84,24 @@ func Scenarios() []Scenario {
 
 // prepare makes a payment before the scenario begins; what the provider told of it
 // was delivered.
-func (w *world) prepare(o order) {
+func (w *world) prepare(o terms) {
 	w.pay("before", "k", o)
 	for _, e := range w.queue {
 		w.deliver(e)
 	}
 	w.queue = nil
+}
+
+// inbox items belong to the one delivery of their event.
+func inbox(key store.Key) bool { return key.SK == "INBOX" }
+
+// wake is the relay's news for a checkout that has an execution already.
+func wake(name string) *actor {
+	return process(name, func(w *world) bool { return len(w.shop.started) > 0 }, func(w *world) {
+		for key := range w.rows.rows {
+			if id, ok := strings.CutPrefix(key.PK, "CHECKOUT#"); ok && key.SK == "STATE" {
+				_ = w.shop.checkouts.Wake(background(), id)
+			}
+		}
+	})
 }

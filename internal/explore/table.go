@@ -54,6 +54,14 @@ func (t *table) Write(_ context.Context, writes ...store.Write) error {
 	if err := store.ValidateWrites(writes); err != nil {
 		return err
 	}
+	changes, err := t.commit(writes)
+	if err == nil && t.committed != nil {
+		t.committed(changes)
+	}
+	return err
+}
+
+func (t *table) commit(writes []store.Write) ([]store.Change, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var refused []store.Failed
@@ -63,7 +71,7 @@ func (t *table) Write(_ context.Context, writes ...store.Write) error {
 		}
 	}
 	if refused != nil {
-		return &store.ConditionError{Failed: refused}
+		return nil, &store.ConditionError{Failed: refused}
 	}
 	var changes []store.Change
 	t.writes++
@@ -72,7 +80,7 @@ func (t *table) Write(_ context.Context, writes ...store.Write) error {
 		old := t.rows[w.Key]
 		next, err := written(w, old, writer)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if w.Kind != store.Check && (old != nil || next != nil) {
 			changes = append(changes, store.Change{Key: w.Key, Old: old, New: next})
@@ -90,10 +98,7 @@ func (t *table) Write(_ context.Context, writes ...store.Write) error {
 		t.sequence++
 		changes[i].Sequence = fmt.Sprintf("%021d", t.sequence)
 	}
-	if t.committed != nil {
-		t.committed(changes)
-	}
-	return nil
+	return changes, nil
 }
 
 // written is what a write makes of the item; nil removes it.

@@ -50,6 +50,7 @@ type world struct {
 	shop    *shop // of a scenario with checkouts
 
 	actors  []*actor
+	spawned []*actor // to be started
 	current *actor
 	air     []inFlight
 	queue   []psptest.Event // told by the provider, not delivered yet
@@ -265,6 +266,9 @@ func (w *world) digest() uint64 {
 	}
 	for _, c := range w.stream {
 		h = mix(h*fnvPrime ^ digestItem(c.Key, c.New))
+	}
+	for subject, s := range w.sendings { // in no order: a sum
+		h += mix(digestNumber(digestStrings(subject, s.key), s.first.UnixMilli()))
 	}
 	if w.shop != nil {
 		h = w.shop.digest(h)

@@ -1,0 +1,33 @@
+// Program run explores every schedule and every fault of the product's flows, and
+// prints a table of what it found. With -replay it shows one run step by step.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"github.com/kessai/kessai/internal/explore"
+)
+
+func main() {
+	faults := flag.Int("faults", 1, "how many faults a run may have")
+	runs := flag.Int("runs", 0, "the most runs of a scenario, 0 for all")
+	only := flag.String("scenario", "", "explore only scenarios whose name begins so")
+	replay := flag.String("replay", "", "show the run that a replay string stands for")
+	flag.Parse()
+	debug.SetGCPercent(400) // short-lived garbage, and memory to spare
+	if *replay != "" {
+		text, err := explore.Replay(*replay)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+		fmt.Fprint(os.Stdout, text)
+		return
+	}
+	if !explore.Report(os.Stdout, explore.Options{Faults: *faults, MaxRuns: *runs}, *only) {
+		os.Exit(1)
+	}
+}
