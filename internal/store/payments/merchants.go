@@ -15,8 +15,10 @@ import (
 const (
 	pkAPIKey   = "APIKEY#"
 	pkMerchant = "MERCHANT#"
-	skKey      = "KEY"
-	skKeyOf    = "KEY#"
+	// pkMerchants lists the merchants: one row each, written once.
+	pkMerchants = "MERCHANTS"
+	skKey       = "KEY"
+	skKeyOf     = "KEY#"
 )
 
 // Attributes of a key that change. They are not the table's own expires_at: a key
@@ -26,6 +28,8 @@ const (
 	attrRevokedAt = "revoked_at"
 	attrHash      = "hash"
 )
+
+func merchantListKey(id string) store.Key { return store.Key{PK: pkMerchants, SK: id} }
 
 func merchantKey(id string) store.Key { return store.Key{PK: pkMerchant + id, SK: skState} }
 
@@ -85,6 +89,7 @@ func (t *Table) CommitKeys(ctx context.Context, c merchant.Change) error {
 		f.str("name", m.Name)
 		f.time("created_at", m.CreatedAt)
 		parts = append(parts, part{store.Write{Kind: store.Put, Key: merchantKey(m.ID), Item: store.Item(f), If: store.Absent()}, movedOn})
+		parts = append(parts, part{store.Write{Kind: store.Put, Key: merchantListKey(m.ID), Item: store.Item{}}, movedOn})
 	}
 	for _, k := range c.Add {
 		for _, key := range placesOf(k) {

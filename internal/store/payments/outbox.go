@@ -14,11 +14,9 @@ func RowChange(c store.Change) (outbox.Event, bool) {
 	if c.Old != nil || c.New == nil || !strings.HasPrefix(c.Key.SK, skEvent) {
 		return outbox.Event{}, false
 	}
-	subject, ok := idOf(c.Key, pkPayment)
+	subject, ok := subjectOf(c.Key)
 	if !ok {
-		if subject, ok = idOf(c.Key, pkCheckout); !ok {
-			return outbox.Event{}, false
-		}
+		return outbox.Event{}, false
 	}
 	r, row := reader(c.New), decodeRow(c.New)
 	return outbox.Event{
@@ -26,4 +24,14 @@ func RowChange(c store.Change) (outbox.Event, bool) {
 		Source: string(row.Source), MerchantID: r.str("merchant_id"), CheckoutID: r.str("checkout_id"),
 		Status: reader(row.Data).str("status"), Data: row.Data,
 	}, true
+}
+
+// subjectOf is what a journal row is about.
+func subjectOf(key store.Key) (string, bool) {
+	for _, prefix := range []string{pkPayment, pkCheckout, pkAudit} {
+		if subject, ok := idOf(key, prefix); ok {
+			return subject, true
+		}
+	}
+	return "", false
 }
