@@ -7,6 +7,7 @@ import (
 
 	"github.com/kessai/kessai/internal/charge"
 	"github.com/kessai/kessai/internal/checkout"
+	"github.com/kessai/kessai/internal/delivery"
 	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/inventory"
 	"github.com/kessai/kessai/internal/merchant"
@@ -36,6 +37,9 @@ var refusals = []struct {
 	{checkout.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
 	{inventory.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
 	{order.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
+	{delivery.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
+	{delivery.ErrNoEndpoint, problem.New(problem.NotFound, detailNotFound)},
+	{delivery.ErrDisabled, problem.New(problem.InvalidStatus, "The webhook endpoint is disabled. Set it again first.")},
 	{checkout.ErrOver, problem.New(problem.InvalidStatus, "The checkout has ended.")},
 	{charge.ErrUnknownPSP, problem.Invalid("psp", messageUnknownPSP)},
 	{charge.ErrInvalidStatus, problem.New(problem.InvalidStatus, "The payment's status does not allow this.")},

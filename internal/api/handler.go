@@ -75,6 +75,11 @@ type Config struct {
 	Orders        Orders
 	Notifications Notifications
 
+	Deliveries Deliveries
+	Feed       Feed
+	// CheckEndpoint says whether merchants' events may be posted to an address.
+	CheckEndpoint func(url string) error
+
 	Settings Settings
 	Now      func() time.Time
 	Log      *slog.Logger

@@ -222,7 +222,7 @@ func below(bound time.Duration) time.Duration {
 // Deliveries brings merchants their events.
 func (c Core) Deliveries() *delivery.Service {
 	return &delivery.Service{
-		Store: c.Payments, Poster: webhookclient.New(c.LocalEndpoints), NewSecret: webhookclient.NewSecret,
+		Store: c.Payments, Poster: webhookclient.New(c.LocalEndpoints), IdempotencyTTL: c.Durations.IdempotencyTTL, NewSecret: webhookclient.NewSecret,
 		Now: c.Now, Spread: spread, Meter: c.Meter, Log: c.Log,
 	}
 }
@@ -249,6 +249,7 @@ func (c Core) API(charges *charge.Service, shop Shop, merchants *merchant.Servic
 		Charges: charges, Lists: c.Payments, Inbox: c.Payments, Merchants: merchants,
 		Checkouts: shop.Checkouts, CheckoutLists: c.Payments,
 		Stock: shop.Stock, Orders: shop.Orders, Notifications: shop.Notices,
+		Deliveries: c.Deliveries(), Feed: c.Payments, CheckEndpoint: webhookclient.New(c.LocalEndpoints).CheckURL,
 		Settings: api.Settings{
 			DefaultPSP: defaultPSP, PSPs: slices.Sorted(maps.Keys(c.Providers)),
 			IdempotencyTTL: c.Durations.IdempotencyTTL, Webhooks: c.webhookSettings(),

@@ -116,6 +116,4 @@ var (
 	ErrDisabled = errors.New("delivery: endpoint is disabled")
 	// ErrNotFound says that there is no such event or delivery of this merchant.
 	ErrNotFound = errors.New("delivery: not found")
-	// ErrConflict says that somebody else was faster: read again.
-	ErrConflict = errors.New("delivery: changed meanwhile")
 )

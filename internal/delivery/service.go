@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/kessai/kessai/internal/idempotency"
+	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/outbox"
 	"github.com/kessai/kessai/internal/payment"
 )
@@ -15,8 +17,9 @@ import (
 type Store interface {
 	// Endpoint reads consistently, or returns ErrNoEndpoint.
 	Endpoint(ctx context.Context, merchantID string) (Endpoint, error)
-	// SaveEndpoint writes an endpoint whose version is still Version-1, or returns ErrConflict.
-	SaveEndpoint(ctx context.Context, e Endpoint) error
+	// SaveEndpoint writes an endpoint whose version is still Version-1, with the
+	// claim of a request if there is one, or returns a *journal.Conflict.
+	SaveEndpoint(ctx context.Context, e Endpoint, claim *idempotency.Claim) error
 	// AddToFeed puts an event into its merchant's feed. Safe to repeat.
 	AddToFeed(ctx context.Context, e outbox.Event) error
 	// Feed reads a merchant's events after a position, oldest first.
@@ -28,8 +31,20 @@ type Store interface {
 	// Delivery reads consistently, or returns ErrNotFound.
 	Delivery(ctx context.Context, merchantID, eventID string) (Delivery, error)
 	// SaveDelivery writes a delivery whose round and attempts are still what was
-	// read, or returns ErrConflict.
-	SaveDelivery(ctx context.Context, seen, next Delivery) error
+	// read (Seen nil: there was none), with the claim of a request if there is one,
+	// or returns a *journal.Conflict.
+	SaveDelivery(ctx context.Context, seen *Delivery, next Delivery, claim *idempotency.Claim) error
+	// Record reads an idempotency record consistently, or returns idempotency.ErrNoRecord.
+	Record(ctx context.Context, merchantID, hash string) (idempotency.Record, error)
+	// Remember writes the claim of a request whose work is done and may be done
+	// again, or returns a *journal.Conflict.
+	Remember(ctx context.Context, claim idempotency.Claim) error
+}
+
+// Request is what every changing call carries.
+type Request struct {
+	Scope       idempotency.Scope
+	Fingerprint string // of the decoded request
 }
 
 // FeedQuery selects events of a merchant's feed.
@@ -54,6 +69,9 @@ type Message struct {
 	Secrets []payment.Secret // signed with each
 }
 
+// maxRaces bounds how often a request decides anew after losing a race.
+const maxRaces = 8
+
 // Meter counts what an operator wants to see.
 type Meter interface {
 	Count(name string, n int64)
@@ -68,10 +86,11 @@ const (
 
 // Service announces and delivers. Safe for concurrent use; every call is safe to repeat.
 type Service struct {
-	Store     Store
-	Poster    Poster
-	NewSecret func() payment.Secret
-	Now       func() time.Time
+	Store          Store
+	Poster         Poster
+	IdempotencyTTL time.Duration
+	NewSecret      func() payment.Secret
+	Now            func() time.Time
 	// Spread adds jitter to a pause: between it and a fifth more.
 	Spread func(time.Duration) time.Duration
 	Meter  Meter
@@ -118,10 +137,11 @@ func (s *Service) Deliver(ctx context.Context, merchantID, eventID string) error
 	} else {
 		next = d.posted(s.post(ctx, endpoint, d), s.Spread)
 	}
-	if err := s.Store.SaveDelivery(ctx, d, next); err != nil && !errors.Is(err, ErrConflict) {
+	gone := err != nil || endpoint.Disabled
+	if err := s.Store.SaveDelivery(ctx, &d, next, nil); err != nil && !lost(err) {
 		return fmt.Errorf("save delivery of %s: %w", eventID, err)
 	}
-	if next.Status == StatusFailed && err == nil && !endpoint.Disabled {
+	if next.Status == StatusFailed && !gone {
 		return s.disable(ctx, endpoint)
 	}
 	return nil
@@ -154,8 +174,8 @@ func (s *Service) disable(ctx context.Context, e Endpoint) error {
 	e.Disabled = true
 	e.Version++
 	e.UpdatedAt = s.Now()
-	err := s.Store.SaveEndpoint(ctx, e)
-	if errors.Is(err, ErrConflict) {
+	err := s.Store.SaveEndpoint(ctx, e, nil)
+	if lost(err) {
 		return nil // the merchant has just set it anew
 	}
 	if err == nil {
@@ -165,74 +185,111 @@ func (s *Service) disable(ctx context.Context, e Endpoint) error {
 	return err
 }
 
-// maxRaces bounds how often a request decides anew after losing a race.
-const maxRaces = 8
-
 // SetEndpoint sets where a merchant wants which events, and enables it. secret is
 // "" unless it is the first: then it is made here and shown once.
-func (s *Service) SetEndpoint(ctx context.Context, merchantID, url string, types []string) (e Endpoint, secret payment.Secret, err error) {
-	return s.change(ctx, merchantID, func(e *Endpoint, first bool) payment.Secret {
-		e.URL, e.Events, e.Disabled = url, types, false
-		if !first {
-			return ""
-		}
-		e.Secret = s.NewSecret()
-		return e.Secret
-	}, true)
-}
-
-// RotateSecret makes a new secret; messages are signed with both for
-// SecretOverlap. It returns ErrNoEndpoint when there is none.
-func (s *Service) RotateSecret(ctx context.Context, merchantID string) (Endpoint, payment.Secret, error) {
-	return s.change(ctx, merchantID, func(e *Endpoint, _ bool) payment.Secret {
-		e.Previous, e.PreviousUntil = e.Secret, s.Now().Add(SecretOverlap)
-		e.Secret = s.NewSecret()
-		return e.Secret
-	}, false)
-}
-
-func (s *Service) change(ctx context.Context, merchantID string, apply func(e *Endpoint, first bool) payment.Secret, create bool) (Endpoint, payment.Secret, error) {
+func (s *Service) SetEndpoint(ctx context.Context, merchantID, url string, types []string) (Endpoint, payment.Secret, error) {
 	for range maxRaces {
 		e, err := s.Store.Endpoint(ctx, merchantID)
-		first := errors.Is(err, ErrNoEndpoint)
-		if err != nil && !(first && create) {
+		now, secret := s.Now(), payment.Secret("")
+		switch {
+		case errors.Is(err, ErrNoEndpoint):
+			secret = s.NewSecret()
+			e = Endpoint{MerchantID: merchantID, Secret: secret, CreatedAt: now}
+		case err != nil:
 			return Endpoint{}, "", err
 		}
-		now := s.Now()
-		if first {
-			e = Endpoint{MerchantID: merchantID, CreatedAt: now}
-		}
-		secret := apply(&e, first)
+		e.URL, e.Events, e.Disabled, e.UpdatedAt = url, types, false, now
 		e.Version++
-		e.UpdatedAt = now
-		err = s.Store.SaveEndpoint(ctx, e)
-		if !errors.Is(err, ErrConflict) {
+		if err = s.Store.SaveEndpoint(ctx, e, nil); !lost(err) {
 			return e, secret, err
 		}
 	}
-	return Endpoint{}, "", ErrConflict
+	return Endpoint{}, "", journal.ErrBusy
+}
+
+// RotateSecret makes a new secret; messages are signed with both for
+// SecretOverlap. A repeat gets the endpoint without the secret, which nobody has
+// any more. Errors: ErrNoEndpoint, idempotency.ErrKeyReused.
+func (s *Service) RotateSecret(ctx context.Context, r Request) (e Endpoint, secret payment.Secret, replayed bool, err error) {
+	for range maxRaces {
+		claim, again, err := s.begin(ctx, r)
+		if err != nil {
+			return Endpoint{}, "", false, err
+		}
+		e, err := s.Store.Endpoint(ctx, r.Scope.MerchantID)
+		if err != nil || again {
+			return e, "", again, err
+		}
+		now := s.Now()
+		e.Previous, e.PreviousUntil, e.Secret, e.UpdatedAt = e.Secret, now.Add(SecretOverlap), s.NewSecret(), now
+		e.Version++
+		if err = s.Store.SaveEndpoint(ctx, e, claim); !lost(err) {
+			return e, e.Secret, false, err
+		}
+	}
+	return Endpoint{}, "", false, journal.ErrBusy
+}
+
+// begin reads the record of a request: again when it was done before, else the
+// claim to write with what it does.
+func (s *Service) begin(ctx context.Context, r Request) (claim *idempotency.Claim, again bool, err error) {
+	now := s.Now()
+	claim = &idempotency.Claim{Record: idempotency.Record{
+		MerchantID: r.Scope.MerchantID, Hash: r.Scope.Hash(), Fingerprint: r.Fingerprint,
+		ResourceID: r.Scope.Route, CreatedAt: now, InProgressUntil: now,
+	}}
+	rec, err := s.Store.Record(ctx, r.Scope.MerchantID, r.Scope.Hash())
+	switch {
+	case errors.Is(err, idempotency.ErrNoRecord):
+		return claim, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("read idempotency record: %w", err)
+	case rec.Expired(now, s.IdempotencyTTL, true):
+		claim.Seen = &rec
+		return claim, false, nil
+	}
+	return nil, true, rec.Check(r.Fingerprint)
+}
+
+// lost reports whether somebody else was faster: read again.
+func lost(err error) bool {
+	_, ok := errors.AsType[*journal.Conflict](err)
+	return ok
 }
 
 // Redeliver makes the delivery of one event pending again, or for the first
-// time. Errors: ErrNotFound, ErrNoEndpoint, ErrDisabled.
-func (s *Service) Redeliver(ctx context.Context, merchantID, eventID string) (Delivery, error) {
-	endpoint, err := s.Store.Endpoint(ctx, merchantID)
-	if err != nil {
-		return Delivery{}, err
-	}
-	if endpoint.Disabled {
-		return Delivery{}, ErrDisabled
-	}
+// time. Errors: ErrNotFound, ErrNoEndpoint, ErrDisabled, idempotency.ErrKeyReused.
+func (s *Service) Redeliver(ctx context.Context, r Request, eventID string) (d Delivery, replayed bool, err error) {
 	for range maxRaces {
-		d, err := s.again(ctx, merchantID, eventID)
-		if !errors.Is(err, ErrConflict) {
-			return d, err
+		claim, again, err := s.begin(ctx, r)
+		if err != nil {
+			return Delivery{}, false, err
+		}
+		if again {
+			d, err := s.Store.Delivery(ctx, r.Scope.MerchantID, eventID)
+			return d, true, err
+		}
+		if err := s.open(ctx, r.Scope.MerchantID); err != nil {
+			return Delivery{}, false, err
+		}
+		d, err := s.again(ctx, r.Scope.MerchantID, eventID, claim)
+		if !lost(err) {
+			return d, false, err
 		}
 	}
-	return Delivery{}, ErrConflict
+	return Delivery{}, false, journal.ErrBusy
 }
 
-func (s *Service) again(ctx context.Context, merchantID, eventID string) (Delivery, error) {
+// open says whether the merchant has an endpoint that takes deliveries.
+func (s *Service) open(ctx context.Context, merchantID string) error {
+	endpoint, err := s.Store.Endpoint(ctx, merchantID)
+	if err == nil && endpoint.Disabled {
+		err = ErrDisabled
+	}
+	return err
+}
+
+func (s *Service) again(ctx context.Context, merchantID, eventID string, claim *idempotency.Claim) (Delivery, error) {
 	now := s.Now()
 	seen, err := s.Store.Delivery(ctx, merchantID, eventID)
 	if errors.Is(err, ErrNotFound) {
@@ -241,7 +298,7 @@ func (s *Service) again(ctx context.Context, merchantID, eventID string) (Delive
 			return Delivery{}, ErrNotFound
 		}
 		d := Delivery{Event: e, Status: StatusPending, CreatedAt: now, DueAt: now}
-		return d, s.Store.AddDelivery(ctx, d)
+		return d, s.Store.SaveDelivery(ctx, nil, d, claim)
 	}
 	if err != nil {
 		return Delivery{}, err
@@ -249,21 +306,46 @@ func (s *Service) again(ctx context.Context, merchantID, eventID string) (Delive
 	next := seen
 	next.Status, next.CreatedAt, next.DueAt = StatusPending, now, now
 	next.Wake++
-	return next, s.Store.SaveDelivery(ctx, seen, next)
+	return next, s.Store.SaveDelivery(ctx, &seen, next, claim)
 }
 
-// RedeliverRange redelivers a page of a merchant's events of a time. It returns
-// how many, and where to go on.
-func (s *Service) RedeliverRange(ctx context.Context, q FeedQuery) (n int, cursor string, err error) {
-	events, cursor, err := s.Store.Feed(ctx, q)
+// RedeliverRange redelivers a page of a merchant's events of a time, for an
+// operator. It returns how many, and where to go on; a repeat does it once more
+// only if its first one broke off.
+func (s *Service) RedeliverRange(ctx context.Context, r Request, q FeedQuery) (n int, cursor string, replayed bool, err error) {
+	claim, again, err := s.begin(ctx, r)
 	if err != nil {
-		return 0, "", err
+		return 0, "", false, err
+	}
+	events, cursor, err := s.Store.Feed(ctx, q)
+	if err != nil || again {
+		return len(events), cursor, again, err
+	}
+	if err := s.open(ctx, q.MerchantID); err != nil {
+		return 0, "", false, err
 	}
 	for _, e := range events {
-		if _, err := s.Redeliver(ctx, q.MerchantID, e.ID); err != nil {
-			return n, "", fmt.Errorf("redeliver %s: %w", e.ID, err)
+		if _, err := s.again(ctx, q.MerchantID, e.ID, nil); err != nil && !lost(err) {
+			return 0, "", false, fmt.Errorf("redeliver %s: %w", e.ID, err)
 		}
-		n++
 	}
-	return n, cursor, nil
+	if err := s.Store.Remember(ctx, *claim); err != nil && !lost(err) {
+		return 0, "", false, err
+	}
+	return len(events), cursor, false, nil
+}
+
+// TypeTest is the type of a test message. It is about nothing, and in no feed.
+const TypeTest = "endpoint.test"
+
+// Test posts a test message to the merchant's endpoint and says how it went. It
+// changes nothing. Errors: ErrNoEndpoint.
+func (s *Service) Test(ctx context.Context, merchantID, id string) (Attempt, error) {
+	endpoint, err := s.Store.Endpoint(ctx, merchantID)
+	if err != nil {
+		return Attempt{}, err
+	}
+	now := s.Now()
+	e := outbox.Event{ID: "evt_test_" + id, Type: TypeTest, Subject: "test", Version: 1, At: now, Source: "api", MerchantID: merchantID, Data: map[string]any{}}
+	return s.post(ctx, endpoint, Delivery{Event: e}), nil
 }

@@ -56,8 +56,10 @@ func ParseEventID(id string) (subject string, version int64, ok bool) {
 	return body[:at], version, true
 }
 
-// Body is the event as the outside sees it, on the bus, in a feed, in a merchant's
-// webhook: schema version 1, infra/events/event.schema.json.
+// Schema is the version of an event's form: infra/events/event.schema.json.
+const Schema = 1
+
+// Body is the event as the outside sees it, on the bus and in a merchant's webhook.
 func (e Event) Body() ([]byte, error) {
 	return json.Marshal(struct {
 		ID         string         `json:"id"`
@@ -70,7 +72,7 @@ func (e Event) Body() ([]byte, error) {
 		Source     string         `json:"source"`
 		MerchantID string         `json:"merchant_id"`
 		Data       map[string]any `json:"data"`
-	}{e.ID, "event", 1, e.Type, e.Subject, e.Version, e.At.UTC(), e.Source, e.MerchantID, e.Data})
+	}{e.ID, "event", Schema, e.Type, e.Subject, e.Version, e.At.UTC(), e.Source, e.MerchantID, e.Data})
 }
 
 // Publisher hands events to the bus.

@@ -3,7 +3,6 @@ package eventbridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -30,19 +29,6 @@ type Publisher struct {
 
 // source is the Source of every event on the bus.
 const source = "kessai"
-
-// Detail is the payload of an event on the bus, schema version 1.
-type Detail struct {
-	ID         string         `json:"id"`
-	Schema     int            `json:"schema"`
-	Type       string         `json:"type"`
-	Subject    string         `json:"subject"`
-	Version    int64          `json:"version"`
-	At         string         `json:"at"`
-	Source     string         `json:"source"`
-	MerchantID string         `json:"merchant_id"`
-	Data       map[string]any `json:"data"`
-}
 
 // Publish puts events on the bus, at most ten a call, and reads the result entry
 // by entry: a call that succeeds may have refused some.
@@ -84,10 +70,7 @@ func (p *Publisher) put(ctx context.Context, events []outbox.Event, errs []error
 }
 
 func (p *Publisher) entry(e outbox.Event) (types.PutEventsRequestEntry, error) {
-	detail, err := json.Marshal(Detail{
-		ID: e.ID, Schema: 1, Type: e.Type, Subject: e.Subject, Version: e.Version,
-		At: e.At.UTC().Format("2006-01-02T15:04:05.000Z07:00"), Source: e.Source, MerchantID: e.MerchantID, Data: e.Data,
-	})
+	detail, err := e.Body()
 	if err != nil {
 		return types.PutEventsRequestEntry{}, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}

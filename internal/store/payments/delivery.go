@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kessai/kessai/internal/delivery"
+	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/outbox"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/store"
@@ -62,7 +63,7 @@ func (t *Table) Endpoint(ctx context.Context, merchantID string) (delivery.Endpo
 }
 
 // SaveEndpoint writes an endpoint whose version is still Version-1.
-func (t *Table) SaveEndpoint(ctx context.Context, e delivery.Endpoint) error {
+func (t *Table) SaveEndpoint(ctx context.Context, e delivery.Endpoint, claim *idempotency.Claim) error {
 	f := fields{"disabled": e.Disabled}
 	f.str("url", e.URL)
 	f.str("events", strings.Join(e.Events, ","))
@@ -76,15 +77,20 @@ func (t *Table) SaveEndpoint(ctx context.Context, e delivery.Endpoint) error {
 	if e.Version == 1 {
 		seen = store.Absent()
 	}
-	return fasterOther(t.table.Write(ctx, store.Write{Kind: store.Update, Key: endpointKey(e.MerchantID), Set: store.Item(f), If: seen}))
+	write := store.Write{Kind: store.Update, Key: endpointKey(e.MerchantID), Set: store.Item(f), If: seen}
+	return t.commit(ctx, withClaim(part{write, movedOn}, claim))
 }
 
-// fasterOther tells that a condition did not hold: somebody else was faster.
-func fasterOther(err error) error {
-	if _, lost := errors.AsType[*store.ConditionError](err); lost {
-		return delivery.ErrConflict
+func withClaim(p part, claim *idempotency.Claim) []part {
+	if claim == nil {
+		return []part{p}
 	}
-	return err
+	return []part{p, claimPart(*claim)}
+}
+
+// Remember writes the claim of a request whose work is done.
+func (t *Table) Remember(ctx context.Context, claim idempotency.Claim) error {
+	return t.commit(ctx, []part{claimPart(claim)})
 }
 
 // AddToFeed puts a pointer to an event into its merchant's feed: the journal row
@@ -253,12 +259,14 @@ func (t *Table) Delivery(ctx context.Context, merchantID, eventID string) (deliv
 }
 
 // SaveDelivery writes a delivery whose round and attempts are still what was read.
-func (t *Table) SaveDelivery(ctx context.Context, seen, next delivery.Delivery) error {
-	set, remove := diff(encodeDelivery(seen), encodeDelivery(next))
-	unchanged := []store.Condition{store.Exists(), sameNumber("attempts", int64(seen.Attempts)), sameNumber(attrWake, seen.Wake)}
-	return fasterOther(t.table.Write(ctx, store.Write{
-		Kind: store.Update, Key: deliveryKey(seen.Event.MerchantID, seen.Event.ID), Set: set, Remove: remove, If: store.All(unchanged...),
-	}))
+func (t *Table) SaveDelivery(ctx context.Context, seen *delivery.Delivery, next delivery.Delivery, claim *idempotency.Claim) error {
+	key := deliveryKey(next.Event.MerchantID, next.Event.ID)
+	if seen == nil {
+		return t.commit(ctx, withClaim(part{store.Write{Kind: store.Put, Key: key, Item: encodeDelivery(next), If: store.Absent()}, movedOn}, claim))
+	}
+	set, remove := diff(encodeDelivery(*seen), encodeDelivery(next))
+	unchanged := store.All(store.Exists(), sameNumber("attempts", int64(seen.Attempts)), sameNumber(attrWake, seen.Wake))
+	return t.commit(ctx, withClaim(part{store.Write{Kind: store.Update, Key: key, Set: set, Remove: remove, If: unchanged}, movedOn}, claim))
 }
 
 // sameNumber holds while a number is n; zero is not stored.
