@@ -77,6 +77,9 @@ func (s *Service) unmet(ctx context.Context, run Run, p payment.Payment) error {
 		return s.settle(ctx, run, p, missing, same)
 	case err != nil:
 		return err
+	case c.PaymentID != string(p.ID):
+		missing[0].finding.There = describe("the charge of another payment, " + c.PaymentID)
+		return s.settle(ctx, run, p, missing, same)
 	case run.Source == SourceFile: // it is there, and not in the file
 		missing[0].finding.There = describe(told(c) + ", not in the file")
 		return s.settle(ctx, run, p, missing, same)

@@ -80,6 +80,9 @@ func (s *Service) shop(ctx context.Context, run Run, id string) error {
 		if err := s.Store.AddFinding(ctx, run.ID, d.finding); err != nil {
 			return fmt.Errorf("add finding: %w", err)
 		}
+		if d.finding.Kind == StatusDiffers { // an order that nobody paid for
+			s.Meter.Count(checkout.MetricOrderWithoutPayment, 1)
+		}
 		if d.remedy == remedyNone || !run.Repair {
 			continue
 		}
@@ -113,7 +116,7 @@ func (s *Service) resume(ctx context.Context, run Run, f Finding) error {
 // compareShop is how a checkout, its payment, its order and its stock differ.
 func (s *Service) compareShop(v view) []difference {
 	c, p := v.checkout, v.payment
-	base := Finding{PaymentID: p.ID, CheckoutID: c.ID, Reference: p.PSPReference, Here: fmt.Sprintf("checkout %s, payment %s", c.Status, p.Status)}
+	base := Finding{PaymentID: p.ID, CheckoutID: c.ID, Here: fmt.Sprintf("checkout %s, payment %s", c.Status, p.Status)}
 	var all []difference
 	add := func(kind Kind, there string, r remedy) {
 		f := base
@@ -137,7 +140,6 @@ func (s *Service) compareShop(v view) []difference {
 			add(StockLeaked, stock, remedyNone)
 		}
 		if p.AmountCaptured == 0 {
-			s.Meter.Count(checkout.MetricOrderWithoutPayment, 1)
 			add(StatusDiffers, "an order without a captured payment", remedyNone)
 		}
 	case checkout.StatusFailed, checkout.StatusNeedsReview:

@@ -51,6 +51,7 @@ type Fake struct {
 	mu           sync.Mutex
 	capabilities psp.Capabilities
 	charges      []*charge
+	forgotten    int
 	answers      map[string]stored // by idempotency key
 	refused      map[string]bool   // keys that a _once token has refused
 	calls        []*Call

@@ -54,7 +54,7 @@ func (f *Fake) create(r psp.CreateRequest) answer {
 		}
 	}
 	c := &charge{token: token, manual: r.ManualCapture, Charge: psp.Charge{
-		Reference: fmt.Sprintf("ch_%06d", len(f.charges)+1),
+		Reference: fmt.Sprintf("ch_%06d", len(f.charges)+f.forgotten+1),
 		PaymentID: r.PaymentID,
 		Amount:    r.Amount,
 	}}

@@ -58,5 +58,6 @@ func (f *Fake) Forget(paymentID string) {
 			kept = append(kept, c)
 		}
 	}
+	f.forgotten += len(f.charges) - len(kept)
 	f.charges = kept
 }
