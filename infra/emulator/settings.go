@@ -68,7 +68,7 @@ func readSettings() (settings, error) {
 		pspPort:        port("PSP_PORT", 3002),
 		reconcileEvery: duration("RECONCILE_EVERY", "1m"),
 	}
-	s.parameters = map[string]string{"DefaultPsp": "simulator", "SimulatorUrl": s.pspURL(), "OrderRejectPrefix": "reject-"}
+	s.parameters = map[string]string{"DefaultPsp": "simulator", "SimulatorUrl": s.pspURL(), "LocalEndpoints": "true", "OrderRejectPrefix": "reject-"}
 	for _, d := range durations {
 		if text, set := os.LookupEnv(d.variable); set {
 			duration(d.variable, "")

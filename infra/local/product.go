@@ -16,6 +16,7 @@ import (
 	"github.com/kessai/kessai/internal/notification"
 	"github.com/kessai/kessai/internal/order"
 	"github.com/kessai/kessai/internal/outbox"
+	"github.com/kessai/kessai/internal/outbox/eventbridge"
 	"github.com/kessai/kessai/internal/psp"
 	"github.com/kessai/kessai/internal/store"
 	"github.com/kessai/kessai/internal/store/dynamo"
@@ -34,6 +35,7 @@ type product struct {
 	notices   *notification.Participant
 	table     *memory.Table
 	saga      *saga
+	bus       *bus
 	every     time.Duration
 	log       *slog.Logger
 }
@@ -60,11 +62,11 @@ func newProduct(ctx context.Context, s settings) (*product, error) {
 	checkouts := core.Checkouts(saga, bootstrap.Told{Notices: notices})
 	charges := core.Charges()
 	deliveries := core.Deliveries()
+	bus := newBus((&eventbridge.Deliveries{Deliverer: deliveries}).Handle, log)
 	applying := &stream.Webhooks{Applier: core.Applier(charges), Log: log}
-	relaying := &stream.Outbox{Carrier: &outbox.Relay{Publisher: silentBus{}, Sagas: checkouts, Merchants: deliveries}, Log: log}
+	relaying := &stream.Outbox{Carrier: &outbox.Relay{Publisher: bus, Sagas: checkouts, Merchants: deliveries}, Log: log}
 	table.Subscribe("webhook-apply", dynamo.StreamHandler(applying.Handle))
 	table.Subscribe("outbox-relay", dynamo.StreamHandler(relaying.Handle))
-	table.Subscribe("event-delivery", dynamo.StreamHandler((&stream.Deliveries{Deliverer: deliveries, Log: log}).Handle))
 
 	keys := core.Merchants(merchant.PrefixTest)
 	if err := seed(ctx, keys); err != nil {
@@ -82,7 +84,7 @@ func newProduct(ctx context.Context, s settings) (*product, error) {
 	intake := ingress.New(ingress.Config{Receiver: core.Ingest(), Now: core.Now, Log: log})
 	return &product{
 		api:      &gateway{authorize: authorizer.Handle, api: merchantAPI.Handle, console: core.Console(checkouts, operatorKeys, true).Handle},
-		webhooks: functionURL(intake.Handle), simulator: sim, table: table, saga: saga,
+		webhooks: functionURL(intake.Handle), simulator: sim, table: table, saga: saga, bus: bus,
 		sweeper: &bootstrap.Sweep{Sweeper: core.Sweeper(charges, checkouts)}, notices: notices, every: s.durations.ReconcileEvery, log: log,
 	}, nil
 }
@@ -143,13 +145,6 @@ const sweepTimeout = 60 * time.Second
 
 func (p *product) close() {
 	p.table.Close()
+	p.bus.close()
 	p.saga.close()
-}
-
-// silentBus stands in for the event bus: whoever wants to see the events reads
-// the journals.
-type silentBus struct{}
-
-func (silentBus) Publish(_ context.Context, events []outbox.Event) []error {
-	return make([]error, len(events))
 }

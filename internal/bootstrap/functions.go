@@ -15,6 +15,7 @@ import (
 	"github.com/kessai/kessai/internal/notification"
 	"github.com/kessai/kessai/internal/order"
 	"github.com/kessai/kessai/internal/outbox"
+	"github.com/kessai/kessai/internal/outbox/eventbridge"
 	"github.com/kessai/kessai/internal/psp"
 	"github.com/kessai/kessai/internal/store"
 	"github.com/kessai/kessai/internal/store/payments"
@@ -180,11 +181,11 @@ func OutboxRelay() (*stream.Outbox, error) {
 	return &stream.Outbox{Carrier: relay, Log: core.Log}, e.Err()
 }
 
-// EventDelivery is the handler of the deliveries' stream.
-func EventDelivery() (*stream.Deliveries, error) {
+// EventDelivery is the handler of the bus's rule.
+func EventDelivery() (*eventbridge.Deliveries, error) {
 	e := ProcessEnvironment()
 	core := e.core(e.account())
-	return &stream.Deliveries{Deliverer: core.Deliveries(), Log: core.Log}, e.Err()
+	return &eventbridge.Deliveries{Deliverer: core.Deliveries()}, e.Err()
 }
 
 // SagaStep is the handler of the payment steps of the saga.

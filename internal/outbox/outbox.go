@@ -101,12 +101,17 @@ type Relay struct {
 	Merchants Announcer // nil: nobody is told
 }
 
-// Carry publishes events, wakes the sagas concerned and tells the merchants. It returns one error for
-// each event, in their order. Safe to repeat.
+// Carry tells the merchants, wakes the sagas concerned, and publishes: in that
+// order, so that whoever hears of an event finds it in its merchant's feed. It
+// returns one error for each event, in their order. Safe to repeat.
 func (r *Relay) Carry(ctx context.Context, events []Event) []error {
-	errs := r.Publisher.Publish(ctx, events)
+	told := make([]error, len(events))
 	for i, e := range events {
-		errs[i] = errors.Join(errs[i], r.wake(ctx, e), r.announce(ctx, e))
+		told[i] = errors.Join(r.announce(ctx, e), r.wake(ctx, e))
+	}
+	errs := r.Publisher.Publish(ctx, events)
+	for i := range errs {
+		errs[i] = errors.Join(errs[i], told[i])
 	}
 	return errs
 }

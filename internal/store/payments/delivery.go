@@ -262,7 +262,7 @@ func (t *Table) Delivery(ctx context.Context, merchantID, eventID string) (deliv
 func (t *Table) SaveDelivery(ctx context.Context, seen *delivery.Delivery, next delivery.Delivery, claim *idempotency.Claim) error {
 	key := deliveryKey(next.Event.MerchantID, next.Event.ID)
 	if seen == nil {
-		return t.commit(ctx, withClaim(part{store.Write{Kind: store.Put, Key: key, Item: encodeDelivery(next), If: store.Absent()}, movedOn}, claim))
+		return t.commit(ctx, withClaim(part{store.Write{Kind: store.Update, Key: key, Set: encodeDelivery(next), If: store.Absent()}, movedOn}, claim))
 	}
 	set, remove := diff(encodeDelivery(*seen), encodeDelivery(next))
 	unchanged := store.All(store.Exists(), sameNumber("attempts", int64(seen.Attempts)), sameNumber(attrWake, seen.Wake))
@@ -275,19 +275,6 @@ func sameNumber(name string, n int64) store.Condition {
 		return store.HasNo(name)
 	}
 	return store.Equal(name, n)
-}
-
-// DeliveryChange reads off a change of the table whether a delivery asks for its
-// first attempt, or for a new round.
-func DeliveryChange(c store.Change) (merchantID, eventID string, ok bool) {
-	if c.Key.SK != skDelivery || c.New == nil {
-		return "", "", false
-	}
-	now, before := reader(c.New), reader(c.Old)
-	if c.Old != nil && now.num(attrWake) == before.num(attrWake) {
-		return "", "", false
-	}
-	return now.str("merchant_id"), now.str("event_id"), now.str(attrStatus) == string(delivery.StatusPending)
 }
 
 var _ delivery.Store = (*Table)(nil)
