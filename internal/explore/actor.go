@@ -18,6 +18,8 @@ type call struct {
 	// private calls touch what no other actor of the scenario does: when they happen
 	// makes no difference, so they happen at once.
 	private bool
+	waits   bool // the actor has not begun
+	sends   bool // to the provider, and money may move
 }
 
 // crash is what a process that dies panics with. The product's flows recover nothing.

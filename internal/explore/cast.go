@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -25,7 +26,7 @@ func process(name string, at when, body func(w *world)) *actor {
 	return &actor{name: name, body: func(w *world) {
 		if at != nil {
 			w.do(&call{
-				name: func() string { return "starts" }, guard: func() bool { return at(w) }, private: w.scenario.Timeless,
+				name: func() string { return "starts" }, guard: func() bool { return at(w) }, private: w.scenario.Timeless, waits: true,
 				apply: func() {}, digest: func() uint64 { return 1 },
 			})
 		}
@@ -37,7 +38,7 @@ func process(name string, at when, body func(w *world)) *actor {
 // nothing goes wrong with it.
 func outside(name string, at when, what string, do func(w *world)) *actor {
 	return &actor{name: name, exempt: true, body: func(w *world) {
-		w.do(&call{name: func() string { return what }, guard: func() bool { return at == nil || at(w) }, apply: func() { do(w) }, digest: func() uint64 { return 1 }})
+		w.do(&call{waits: true, name: func() string { return what }, guard: func() bool { return at == nil || at(w) }, apply: func() { do(w) }, digest: func() uint64 { return 1 }})
 	}}
 }
 
@@ -74,6 +75,9 @@ func (w *world) pay(name, key string, o terms) payment.Payment {
 			PaymentMethod: payment.Secret(o.token), Reference: o.reference, ReturnURL: "https://shop.example/return", PSP: provider,
 		},
 	})
+	if m := w.scenario.mutant; m != nil && m.Answer != nil && err == nil {
+		r.Payment = m.Answer(w, r.Payment, key)
+	}
 	w.checkAnswer(answer{actor: name, key: "create " + key, payment: r.Payment, err: err, replayed: r.Replayed})
 	return r.Payment
 }
@@ -143,7 +147,7 @@ func hook(name string) *actor {
 	return &actor{name: name, body: func(w *world) {
 		var e psptest.Event
 		w.do(&call{
-			name: func() string { return "takes an event" }, guard: func() bool { return len(w.queue) > 0 },
+			waits: true, name: func() string { return "takes an event" }, guard: func() bool { return len(w.queue) > 0 },
 			private: w.scenario.Private != nil,
 			apply:   func() { e, w.queue = w.queue[0], slices.Clone(w.queue[1:]) },
 			digest:  func() uint64 { return digestStrings(e.ID) },
@@ -157,7 +161,7 @@ func again(name string, n int) *actor {
 	return &actor{name: name, body: func(w *world) {
 		var e psptest.Event
 		w.do(&call{
-			name: func() string { return "takes an event again" }, guard: func() bool { return len(w.told) > n },
+			waits: true, name: func() string { return "takes an event again" }, guard: func() bool { return len(w.told) > n },
 			apply: func() { e = w.told[n] }, digest: func() uint64 { return digestStrings(e.ID) },
 		})
 		w.deliver(e)
@@ -168,6 +172,7 @@ func (w *world) deliver(e psptest.Event) {
 	if _, err := w.ingest.Receive(background(), provider, w.psp.Delivery(e, w.now)); err != nil {
 		return // no acknowledgement: it comes again
 	}
+	w.acked[e.ID] = true
 	_ = w.applier.Apply(background(), provider, e.ID)
 }
 
@@ -203,10 +208,36 @@ func (w *world) dueIn(shard int) bool {
 // clock lets time go by, step by step, between whatever else happens.
 func clock(steps ...time.Duration) *actor {
 	return &actor{name: "clock", exempt: true, body: func(w *world) {
+		w.clock = w.current
 		for _, d := range steps {
-			w.do(&call{name: func() string { return "+" + d.String() }, apply: func() { w.advance(d) }, digest: func() uint64 { return 1 }})
+			w.do(&call{
+				name: func() string { return "+" + d.String() }, guard: func() bool { return !w.scenario.Bounded || w.quiet() },
+				apply: func() { w.pass(d) }, digest: func() uint64 { return 1 },
+			})
 		}
 	}}
+}
+
+// longestLife is longer than any invocation lives, frozen or not, and than any
+// request is on its way.
+const longestLife = 12 * time.Hour
+
+// pass lets time go by beside the actors.
+func (w *world) pass(d time.Duration) {
+	if d >= longestLife {
+		w.air = nil
+		for _, a := range w.actors {
+			if a != w.clock && !a.over() && !a.pending.waits {
+				a.kill()
+			}
+		}
+	}
+	w.advance(d)
+}
+
+// quiet reports whether nothing is on its way to the provider.
+func (w *world) quiet() bool {
+	return len(w.air) == 0 && !slices.ContainsFunc(w.actors, func(a *actor) bool { return !a.over() && a.pending.sends })
 }
 
 // approval is the customer who does what the provider waits for.
@@ -225,9 +256,27 @@ func approval() *actor {
 // lateMoney is a provider that captures whatever was said before.
 func lateMoney(at when) *actor {
 	return outside("provider", at, "captures late", func(w *world) {
+		w.lying = true
 		for _, c := range w.psp.Charges() {
 			w.psp.CaptureLate(c.PaymentID)
 		}
 		w.happened()
+	})
+}
+
+// stranger is another merchant who knows the payment's id.
+func stranger(at when) *actor {
+	return process("stranger", at, func(w *world) {
+		id, _ := w.first()
+		r := request("/v1/payments/"+string(id), "k", "")
+		r.Scope.MerchantID = "m_beta"
+		_, readErr := w.charges.Payment(background(), "m_beta", id)
+		_, cancelErr := w.charges.Cancel(background(), charge.CancelRequest{Request: r, PaymentID: id})
+		for _, err := range []error{readErr, cancelErr} {
+			// S-SCOPE: a merchant's payments are nobody else's business.
+			if err == nil || errors.Is(err, charge.ErrCaptured) || errors.Is(err, charge.ErrInvalidStatus) {
+				w.violate("S-SCOPE", "another merchant is told of %s: %v", id, err)
+			}
+		}
 	})
 }

@@ -22,6 +22,9 @@ type Scenario struct {
 	// Timeless scenarios have no clock: when an actor starts makes no difference,
 	// only when it makes its calls.
 	Timeless bool
+	// Bounded networks lose what is on its way for longer than the provider's
+	// time-out and a half: the clock waits for it.
+	Bounded bool
 
 	mutant *Mutant
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kessai/kessai/internal/charge"
+	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/store"
 	"github.com/kessai/kessai/internal/store/payments"
@@ -84,10 +85,17 @@ func (w *world) checkStep(c store.Change) {
 	if from.Terminal() && to != from && !back {
 		w.violate("S-TERMINAL-STABLE", "%s went from %s to %s", c.Key.PK, from, to)
 	}
+	if kept := text(c.Old, newer); kept != "" && text(c.New, newer) != kept {
+		w.violate("S-KEEP-UNKNOWN", "%s lost what newer code wrote", c.Key.PK)
+	}
 	if number(c.Old, "amount") != number(c.New, "amount") || text(c.Old, "currency") != text(c.New, "currency") {
 		w.violate("S-AMOUNT-FIXED", "%s changed its amount", c.Key.PK)
 	}
 }
+
+// newer is an attribute that only newer code knows: S-KEEP-UNKNOWN, a deployment
+// that runs beside the old one loses nothing.
+const newer = "from_newer_code"
 
 func number(item store.Item, name string) int64 {
 	n, _ := item[name].(int64)
@@ -150,12 +158,31 @@ func (w *world) checkMoney() {
 	}
 }
 
-// secrets is text that only the customer who must act may see.
+// checkDeadCharges is S-CANCEL-MEANS-NO-CHARGE at the moment itself: a buyer whose
+// payment is canceled is not charged after that. It cannot hold where a request may
+// be on its way for longer than any bound, or where the provider captures what it
+// had voided: then the money is late money, and goes back.
+func (w *world) checkDeadCharges() {
+	if !w.scenario.Bounded || w.lying {
+		return
+	}
+	for _, c := range w.psp.Charges() {
+		if c.Captured > c.Refunded && len(c.Refunds) == 0 && w.status(payment.ID(c.PaymentID)) == payment.StatusCanceled {
+			w.violate("S-CANCEL-MEANS-NO-CHARGE", "%s is canceled, and charged", c.PaymentID)
+		}
+	}
+}
+
+// secretText is text that only the customer who must act may see.
 const secretText = "https://psp.example/redirect/"
 
 // checkAnswer holds what a client is told when it is told.
 func (w *world) checkAnswer(a answer) {
+	a.at = w.now
 	w.answers = append(w.answers, a)
+	if !expected(a.err) || errors.Is(a.err, charge.ErrNotFound) {
+		w.violate("S-ANSWER-TRUE", "%s is told: %v", a.actor, a.err)
+	}
 	if a.err != nil || a.payment.ID == "" {
 		return
 	}
@@ -195,6 +222,9 @@ func (w *world) checkTrue(a answer, stored payment.Payment) {
 // refund.
 func (w *world) checkSame(a answer) {
 	for _, b := range w.answers {
+		if w.now.Sub(b.at) >= durations.IdempotencyTTL {
+			continue // the key is free again
+		}
 		if b.key == a.key && b.err == nil && (b.payment.ID != a.payment.ID || b.refund != a.refund) {
 			w.violate("S-IDEM-SAME", "key %s made %s and %s", a.key, b.payment.ID, a.payment.ID)
 		}
@@ -227,6 +257,7 @@ func (w *world) checkEnd(r recovery) {
 		}
 	}
 	w.checkOrphans(r)
+	w.checkGuardsFreed()
 	if r != byWebhooks {
 		w.checkInbox()
 	}
@@ -361,6 +392,20 @@ func (w *world) checkDelivered() {
 	}
 }
 
+// checkGuardsFreed is L-GUARD-FREED: a buyer whose payment came to nothing can pay
+// for the same order again.
+func (w *world) checkGuardsFreed() {
+	for key, item := range w.rows.rows {
+		if key.SK != "LIVE" {
+			continue
+		}
+		state := w.rows.rows[store.Key{PK: "PAYMENT#" + text(item, "payment_id"), SK: "STATE"}]
+		if holds, _ := state["holds_reference"].(bool); !holds {
+			w.violate("L-GUARD-FREED", "%s is kept by a payment that is %s", key.PK, text(state, "status"))
+		}
+	}
+}
+
 // expected are the refusals that a client may be given.
 func expected(err error) bool {
 	if err == nil {
@@ -372,7 +417,7 @@ func expected(err error) bool {
 	if _, ok := errors.AsType[*charge.ReferenceInUseError](err); ok {
 		return true
 	}
-	for _, known := range []error{charge.ErrCaptured, charge.ErrInvalidStatus, charge.ErrNotFound, charge.ErrCaptureRefused, charge.ErrCheckoutPending, payment.ErrAmountTooLarge, store.ErrUnavailable} {
+	for _, known := range []error{charge.ErrCaptured, charge.ErrInvalidStatus, charge.ErrNotFound, charge.ErrCaptureRefused, charge.ErrCheckoutPending, payment.ErrAmountTooLarge, store.ErrUnavailable, idempotency.ErrKeyReused} {
 		if errors.Is(err, known) {
 			return true
 		}

@@ -17,10 +17,9 @@ type Mutant struct {
 	Shop     func(w *world, name string, t store.Table) store.Table // of the participants
 	Relay    func(w *world, r *outbox.Relay)
 
+	Answer func(w *world, p payment.Payment, key string) payment.Payment // what a repeat is told
+
 	Scenario string // in which it must be killed
 	Faults   int
-	Kills    string // the invariant that must catch it
+	Killer   []string // the invariants of which one must catch it
 }
-
-// Mutants are all of them.
-func Mutants() []Mutant { return nil }

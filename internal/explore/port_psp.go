@@ -35,7 +35,7 @@ func pspFault(operation psptest.Operation, f fault) error {
 func (p *pspPort) send(operation psptest.Operation, s sending, run func() (any, error)) (answer any, err error) {
 	p.w.do(&call{
 		name:   func() string { return fmt.Sprintf("psp %s key %s", operation, short(s.key)) },
-		faults: sendFaults,
+		faults: sendFaults, sends: true,
 		apply: func() {
 			p.w.noteSending(s)
 			answer, err = run()

@@ -24,14 +24,14 @@ func (w *world) recover(r recovery) {
 	switch r {
 	case byAll:
 		for range 2 {
-			w.redeliver()
+			w.redeliver(true)
 			w.sweepUntilRest()
 			w.carry()
 		}
 		w.converge()
 	case byWebhooks:
 		for range 2 {
-			w.redeliver()
+			w.redeliver(false)
 		}
 	case byReconciler:
 		w.sweepUntilRest()
@@ -49,12 +49,16 @@ func (w *world) land() {
 	}
 }
 
-// redeliver sends every event again, the newest first.
-func (w *world) redeliver() {
+// redeliver sends events again, the newest first: all, or those that were never
+// acknowledged. What was stored and not applied comes again out of the stream.
+func (w *world) redeliver(all bool) {
 	for _, e := range slices.Backward(w.told) {
-		w.note("recovery", "deliver "+e.ID+" "+e.Type, none)
-		if _, err := w.ingest.Receive(background(), provider, w.psp.Delivery(e, w.now)); err != nil {
-			w.violate("L-WEBHOOK-DRAINED", "%s was refused: %v", e.ID, err)
+		if all || !w.acked[e.ID] {
+			w.note("recovery", "deliver "+e.ID+" "+e.Type, none)
+			if _, err := w.ingest.Receive(background(), provider, w.psp.Delivery(e, w.now)); err != nil {
+				w.violate("L-WEBHOOK-DRAINED", "%s was refused: %v", e.ID, err)
+			}
+			w.acked[e.ID] = true
 		}
 		_ = w.applier.Apply(background(), provider, e.ID) // the sweep comes to what fails
 		w.happened()

@@ -18,7 +18,7 @@ func Scenarios() []Scenario {
 			return []*actor{pay("api", "k", captured, nil)}
 		}},
 		{Name: "pay declined", Private: inbox, Timeless: true, Actors: func() []*actor {
-			return []*actor{pay("api", "k", terms{token: psptest.TokenDeclined}, nil), hook("webhook")}
+			return []*actor{pay("api", "k", terms{token: psptest.TokenDeclined, reference: "order-42"}, nil), hook("webhook")}
 		}},
 		{Name: "pay webhook", Private: inbox, Timeless: true, Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), hook("webhook")}
@@ -50,6 +50,48 @@ func Scenarios() []Scenario {
 				cancel("cancel", "c", paymentExists), lateMoney(paymentIs(payment.StatusCanceled)), hook("webhook"),
 			}
 		}},
+		{Name: "repeat at once", Timeless: true, Actors: func() []*actor {
+			o := terms{token: psptest.TokenCaptured}
+			return []*actor{pay("api 1", "k", o, nil), pay("api 2", "k", o, nil)}
+		}},
+		{Name: "late capture unheard", Timeless: true, Actors: func() []*actor {
+			o := terms{token: psptest.TokenLateCaptured, reference: "order-42"}
+			return []*actor{pay("api", "k", o, nil), cancel("cancel", "c", paymentExists), lateMoney(paymentIs(payment.StatusCanceled))}
+		}},
+		{Name: "two keys one order", Private: inbox, Timeless: true, Actors: func() []*actor {
+			return []*actor{pay("api 1", "k1", captured, nil), pay("api 2", "k2", captured, nil)}
+		}},
+		{Name: "cancel in flight", Private: inbox, Bounded: true, Actors: func() []*actor {
+			return []*actor{pay("api", "k", captured, nil), cancel("cancel", "c", paymentExists), clock(16 * time.Second), hook("webhook")}
+		}},
+		{Name: "action cancel repeat", Private: inbox, Timeless: true, Bounded: true, Actors: func() []*actor {
+			return []*actor{
+				pay("api", "k", action, nil), cancel("cancel", "c", paymentIs(payment.StatusRequiresAction)),
+				pay("repeat", "k", action, paymentIs(payment.StatusRequiresAction, payment.StatusCanceled)), approval(),
+			}
+		}},
+		{Name: "refund key window", Before: func(w *world) { w.prepare(captured) }, Actors: func() []*actor {
+			return []*actor{refund("refund", "r", 3000, nil), clock(61*time.Second, 13*time.Hour), refund("repeat", "r", 3000, ended("refund")), sweep("sweep")}
+		}},
+		{Name: "key expired", Actors: func() []*actor {
+			return []*actor{pay("api", "k", captured, nil), clock(25 * time.Hour), pay("retry", "k", captured, ended("api")), sweep("sweep")}
+		}},
+		{Name: "another merchant", Timeless: true, Private: inbox, Actors: func() []*actor {
+			return []*actor{pay("api", "k", action, nil), stranger(paymentExists)}
+		}},
+		{Name: "old and new code", Timeless: true, Private: inbox, Before: func(w *world) {
+			w.prepare(captured)
+			id, _ := w.first()
+			_ = w.rows.Write(background(), store.Write{Kind: store.Update, Key: store.Key{PK: "PAYMENT#" + string(id), SK: "STATE"}, Set: store.Item{newer: "kept"}})
+		}, Actors: func() []*actor {
+			return []*actor{refund("refund", "r", 3000, nil), hook("webhook")}
+		}},
+		{Name: "blind pay expiry reconciler webhook", PSP: Character{Blind: true}, Private: inbox, Actors: func() []*actor {
+			return []*actor{pay("api", "k", captured, nil), clock(31 * time.Minute), sweep("sweep"), hook("webhook")}
+		}},
+		{Name: "blind pay cancel webhook", PSP: Character{Blind: true}, Private: inbox, Timeless: true, Actors: func() []*actor {
+			return []*actor{pay("api", "k", captured, nil), cancel("cancel", "c", paymentExists), hook("webhook")}
+		}},
 		{Name: "outbox relay", Relay: true, Timeless: true, Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), relay("relay 1"), relay("relay 2")}
 		}},
@@ -67,6 +109,9 @@ func Scenarios() []Scenario {
 		}},
 		{Name: "checkout two executions declined", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
 			return []*actor{buy("api", "k", psptest.TokenDeclined, "order-42", nil), wake("wake")}
+		}},
+		{Name: "checkout merchant refund", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
+			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42", nil), refund("refund", "r", 0, paymentIs(payment.StatusCaptured))}
 		}},
 		{Name: "checkout last unit", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
 			return []*actor{buy("api 1", "k1", psptest.TokenCaptured, "order-1", nil), buy("api 2", "k2", psptest.TokenCaptured, "order-2", nil)}

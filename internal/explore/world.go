@@ -52,6 +52,7 @@ type world struct {
 	actors  []*actor
 	spawned []*actor // to be started
 	current *actor
+	clock   *actor
 	air     []inFlight
 	queue   []psptest.Event // told by the provider, not delivered yet
 	told    []psptest.Event // everything it ever told
@@ -65,7 +66,10 @@ type world struct {
 	lastKey   time.Time // when a key last arrived at the provider
 	lastMade  time.Time // when a charge was last made there
 	published map[string]int
+	acked     map[string]bool // events that the provider need not send again
+	lying     bool            // the provider did what it had said it would not
 
+	defect     map[string]any // what a mutant remembers
 	violations []Violation
 	trace      *[]string
 	reached    map[string]int
@@ -99,12 +103,13 @@ type answer struct {
 	refund   payment.RefundID
 	err      error
 	replayed bool
+	at       time.Time
 }
 
 func newWorld(s *Scenario, reached map[string]int) *world {
 	w := &world{
 		scenario: s, now: start, psp: psptest.NewFake(provider), rows: newTable(), reached: reached,
-		sendings: map[string]sent{}, keyOwner: map[string]string{}, published: map[string]int{}, ids: 900_000,
+		sendings: map[string]sent{}, keyOwner: map[string]string{}, published: map[string]int{}, acked: map[string]bool{}, defect: map[string]any{}, ids: 900_000,
 	}
 	w.psp.Promise(psp.Capabilities{KeyLifetime: keyLifetime, AuthoritativeLookup: !s.PSP.Blind})
 	w.rows.committed = w.watch
@@ -201,6 +206,7 @@ func (w *world) happened() {
 	}
 	w.pspDigest = h
 	w.checkMoney()
+	w.checkDeadCharges()
 }
 
 // advance lets time go by. The provider forgets its keys when the last is over.
@@ -266,6 +272,9 @@ func (w *world) digest() uint64 {
 	}
 	for _, c := range w.stream {
 		h = mix(h*fnvPrime ^ digestItem(c.Key, c.New))
+	}
+	for id := range w.acked {
+		h += mix(digestStrings(id))
 	}
 	for subject, s := range w.sendings { // in no order: a sum
 		h += mix(digestNumber(digestStrings(subject, s.key), s.first.UnixMilli()))
