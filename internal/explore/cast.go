@@ -64,6 +64,10 @@ func pay(name, key string, o terms, at when) *actor {
 }
 
 func (w *world) pay(name, key string, o terms) payment.Payment {
+	if used, again := w.keys[key]; !again || w.now.Sub(used) >= durations.IdempotencyTTL {
+		w.wanted++
+		w.keys[key] = w.now
+	}
 	method := payment.CaptureAutomatic
 	if o.manual {
 		method = payment.CaptureManual

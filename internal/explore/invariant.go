@@ -257,6 +257,9 @@ func (w *world) checkEnd(r recovery) {
 		}
 	}
 	w.checkOrphans(r)
+	if n := len(w.payments()); n > w.wanted && w.shop == nil { // S-IDEM-SAME, whatever the clients were told
+		w.violate("S-IDEM-SAME", "%d payments of %d requests", n, w.wanted)
+	}
 	w.checkGuardsFreed()
 	if r != byWebhooks {
 		w.checkInbox()

@@ -119,7 +119,7 @@ func pspMutants() []Mutant {
 					return psp.Charge{}, psp.ErrNotFound
 				}}
 			}},
-		{Name: "no_look_up", Scenario: "pay expiry reconciler webhook", Faults: 1, Killer: []string{"L-NO-LOST-MONEY", "S-CANCEL-MEANS-NO-CHARGE"},
+		{Name: "no_look_up", Scenario: "pay reconciler", Faults: 1, Killer: []string{"L-NO-LOST-MONEY", "S-CANCEL-MEANS-NO-CHARGE"},
 			Provider: func(_ *world, p psp.Provider) psp.Provider {
 				return &crookedWay{Provider: p, lookup: func(context.Context, psp.LookupRequest) (psp.Charge, error) {
 					return psp.Charge{}, psp.ErrNotFound
@@ -137,7 +137,7 @@ func pspMutants() []Mutant {
 			}},
 		{Name: "dead_is_forgotten", Scenario: "late capture unheard", Killer: []string{"L-NO-LOST-MONEY", "S-CANCEL-MEANS-NO-CHARGE"},
 			Policy: func(p payment.Policy) payment.Policy {
-				p.KeyLifetime = time.Second
+				p.KeyLifetime = 0
 				return p
 			}},
 	}
@@ -184,7 +184,7 @@ func (o owner) Payment(ctx context.Context, id payment.ID) (payment.Payment, err
 // flowMutants are defects of the flows around the store and the provider.
 func flowMutants() []Mutant {
 	return []Mutant{
-		{Name: "marked_before_applied", Scenario: "pay webhook", Faults: 1, Killer: []string{"L-NO-LOST-MONEY"}, Wire: markFirst},
+		{Name: "marked_before_applied", Scenario: "unanswered webhook", Faults: 1, Killer: []string{"L-NO-LOST-MONEY"}, Wire: markFirst},
 		{Name: "late_money_ignored", Scenario: "late capture", Killer: []string{"L-NO-LOST-MONEY"}, Wire: func(w *world) {
 			next := w.applier.Payments
 			w.applier.Payments = door(func(ctx context.Context, id payment.ID, source journal.Source, facts ...payment.Event) (payment.Payment, error) {
@@ -196,7 +196,7 @@ func flowMutants() []Mutant {
 			})
 		}},
 		{Name: "last_news_wins", Scenario: "action two webhooks", Killer: []string{"S-TERMINAL-STABLE"}, Wire: lastNewsWins},
-		{Name: "error_is_acknowledged", Scenario: "pay webhook", Faults: 1, Killer: []string{"L-NO-LOST-MONEY"}, Wire: func(w *world) {
+		{Name: "error_is_acknowledged", Scenario: "unanswered webhook", Faults: 1, Killer: []string{"L-NO-LOST-MONEY"}, Wire: func(w *world) {
 			w.ingest.Inbox = deafInbox{w.ingest.Inbox}
 		}},
 		{Name: "any_merchant", Scenario: "another merchant", Killer: []string{"S-SCOPE"}, Wire: func(w *world) {

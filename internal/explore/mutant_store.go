@@ -104,7 +104,7 @@ func storeMutants() []Mutant {
 				}
 				return true
 			})},
-		{Name: "never_put_off", Scenario: "pay cancel webhook", Faults: 1, Killer: []string{"L-RECON-CONVERGES", "L-TERMINATES"},
+		{Name: "never_put_off", Scenario: "action cancel repeat", Killer: []string{"L-RECON-CONVERGES", "L-TERMINATES"},
 			Table: edited(func(w *store.Write) bool {
 				return !isState(w) || w.Kind != store.Update || w.Set["version"] != nil || w.Set["tries"] == nil
 			})},

@@ -80,10 +80,15 @@ func (w *world) nextDue() (at time.Time, ok bool) {
 	return time.UnixMilli(least).UTC(), least != math.MaxInt64
 }
 
+// maxRecovery bounds the time of a recovery: a key's life at the provider, in which
+// a dead payment is watched, and the rest of a checkout's pauses.
+const maxRecovery = 72 * time.Hour
+
 func (w *world) sweepUntilRest() {
+	began := w.now
 	for range maxSweeps {
 		at, ok := w.nextDue()
-		if !ok {
+		if !ok || at.Sub(began) > maxRecovery {
 			return
 		}
 		if at.After(w.now) {

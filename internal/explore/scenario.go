@@ -26,6 +26,12 @@ func Scenarios() []Scenario {
 		{Name: "pay retry clock", Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), pay("retry", "k", captured, paymentExists), clock(31 * time.Second)}
 		}},
+		{Name: "unanswered webhook", Private: inbox, Timeless: true, Actors: func() []*actor {
+			return []*actor{pay("api", "k", terms{token: psptest.TokenTimeoutCaptured}, nil), hook("webhook")}
+		}},
+		{Name: "pay reconciler", Actors: func() []*actor {
+			return []*actor{pay("api", "k", captured, nil), clock(31 * time.Minute), sweep("sweep")}
+		}},
 		{Name: "pay cancel webhook", Private: inbox, Timeless: true, Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), cancel("cancel", "c", paymentExists), hook("webhook")}
 		}},
@@ -61,8 +67,8 @@ func Scenarios() []Scenario {
 		{Name: "two keys one order", Private: inbox, Timeless: true, Actors: func() []*actor {
 			return []*actor{pay("api 1", "k1", captured, nil), pay("api 2", "k2", captured, nil)}
 		}},
-		{Name: "cancel in flight", Private: inbox, Bounded: true, Actors: func() []*actor {
-			return []*actor{pay("api", "k", captured, nil), cancel("cancel", "c", paymentExists), clock(16 * time.Second), hook("webhook")}
+		{Name: "cancel in flight", Timeless: true, Bounded: true, Actors: func() []*actor {
+			return []*actor{pay("api", "k", captured, nil), cancel("cancel", "c", paymentExists)}
 		}},
 		{Name: "action cancel repeat", Private: inbox, Timeless: true, Bounded: true, Actors: func() []*actor {
 			return []*actor{

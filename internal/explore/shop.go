@@ -191,11 +191,15 @@ func (w *world) Publish(_ context.Context, events []outbox.Event) []error {
 // relay carries what the stream holds, once. What was not carried stays in the
 // stream, and comes again.
 func relay(name string) *actor {
-	return process(name, func(w *world) bool { return len(w.stream) > 0 }, func(w *world) { w.carryOnce() })
+	return &actor{name: name, body: func(w *world) { w.carryOnce() }}
 }
 
 func (w *world) carryOnce() {
-	batch := w.stream
+	var batch []store.Change
+	w.do(&call{
+		waits: true, name: func() string { return "takes the stream" }, guard: func() bool { return len(w.stream) > 0 },
+		apply: func() { batch = w.stream }, digest: func() uint64 { return uint64(len(batch)) },
+	})
 	var events []outbox.Event
 	for _, c := range batch {
 		e, _ := payments.RowChange(c)

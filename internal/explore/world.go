@@ -66,8 +66,10 @@ type world struct {
 	lastKey   time.Time // when a key last arrived at the provider
 	lastMade  time.Time // when a charge was last made there
 	published map[string]int
-	acked     map[string]bool // events that the provider need not send again
-	lying     bool            // the provider did what it had said it would not
+	keys      map[string]time.Time // of clients, and when each was first used
+	wanted    int                  // payments that clients asked for
+	acked     map[string]bool      // events that the provider need not send again
+	lying     bool                 // the provider did what it had said it would not
 
 	defect     map[string]any // what a mutant remembers
 	violations []Violation
@@ -109,7 +111,7 @@ type answer struct {
 func newWorld(s *Scenario, reached map[string]int) *world {
 	w := &world{
 		scenario: s, now: start, psp: psptest.NewFake(provider), rows: newTable(), reached: reached,
-		sendings: map[string]sent{}, keyOwner: map[string]string{}, published: map[string]int{}, acked: map[string]bool{}, defect: map[string]any{}, ids: 900_000,
+		sendings: map[string]sent{}, keyOwner: map[string]string{}, published: map[string]int{}, acked: map[string]bool{}, keys: map[string]time.Time{}, defect: map[string]any{}, ids: 900_000,
 	}
 	w.psp.Promise(psp.Capabilities{KeyLifetime: keyLifetime, AuthoritativeLookup: !s.PSP.Blind})
 	w.rows.committed = w.watch
@@ -272,6 +274,9 @@ func (w *world) digest() uint64 {
 	}
 	for _, c := range w.stream {
 		h = mix(h*fnvPrime ^ digestItem(c.Key, c.New))
+	}
+	for id, n := range w.published {
+		h += mix(digestStrings("published", id) + uint64(min(n, 1)))
 	}
 	for id := range w.acked {
 		h += mix(digestStrings(id))
