@@ -18,6 +18,7 @@ var (
 	ordered   = with(charged, func(c *checkout.Checkout) { c.OrderID = "ord_1" })
 	completed = with(ordered, func(c *checkout.Checkout) { c.Status = checkout.StatusCompleted })
 	turned    = with(charged, func(c *checkout.Checkout) { c.Direction = checkout.Backward })
+	empty     = with(fresh, func(c *checkout.Checkout) { c.Direction = checkout.Backward }) // nothing was reserved
 	undone    = with(turned, func(c *checkout.Checkout) { c.Undone = true })
 	released  = with(undone, func(c *checkout.Checkout) { c.Reserved = false })
 	failed    = with(released, func(c *checkout.Checkout) { c.Status = checkout.StatusFailed })
@@ -33,21 +34,21 @@ func with(c checkout.Checkout, change func(*checkout.Checkout)) checkout.Checkou
 // TestWhatMayFollowWhat is the whole state machine: "=" is a change, "." old news,
 // "-" illegal.
 func TestWhatMayFollowWhat(t *testing.T) {
-	states := []checkout.Checkout{fresh, reserved, asked, charged, ordered, completed, turned, undone, released, failed, parked, stuck}
-	//                                 fresh reserved asked charged ordered completed turned undone released failed parked stuck
+	states := []checkout.Checkout{fresh, reserved, asked, charged, ordered, completed, turned, undone, released, failed, parked, stuck, empty}
+	//                                 fresh reserved asked charged ordered completed turned undone released failed parked stuck empty
 	table := map[checkout.EventType]string{
-		checkout.EventStockReserved:  "= . . . . . . . - - . .",
-		checkout.EventRequiresAction: "- = . . . . . . . . . .",
-		checkout.EventCharged:        "- = = . . . . . . . . .",
-		checkout.EventOrderCreated:   "- - - = . . - - - - - .",
-		checkout.EventCompleted:      "- - - - = . - - - - - -",
-		checkout.EventCompensating:   "= = = = - - . . . . . -",
-		checkout.EventPaymentUndone:  "- - - - - - = . . . - -",
-		checkout.EventStockReleased:  "- - - - - - - = . . - -",
-		checkout.EventFailed:         "- - - - - - - - = . - -",
-		checkout.EventNeedsReview:    "= = = = = - = = = - . .",
-		checkout.EventResumed:        "- - - - - - - - - - = =",
-		checkout.EventCreated:        "- - - - - - - - - - - -",
+		checkout.EventStockReserved:  "= . . . . . . . - - . . -",
+		checkout.EventRequiresAction: "- = . . . . . . . . . . -",
+		checkout.EventCharged:        "- = = . . . . . . . . . -",
+		checkout.EventOrderCreated:   "- - - = . . - - - - - . -",
+		checkout.EventCompleted:      "- - - - = . - - - - - - -",
+		checkout.EventCompensating:   "= = = = - - . . . . . - .",
+		checkout.EventPaymentUndone:  "- - - - - - = . . . - - =",
+		checkout.EventStockReleased:  "- - - - - - - = . . - - .",
+		checkout.EventFailed:         "- - - - - - - - = . - - -",
+		checkout.EventNeedsReview:    "= = = = = - = = = - . . =",
+		checkout.EventResumed:        "- - - - - - - - - - = = -",
+		checkout.EventCreated:        "- - - - - - - - - - - - -",
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for event, line := range table {
