@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/kessai/kessai/internal/audit"
 	"github.com/kessai/kessai/internal/charge"
 	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/delivery"
@@ -49,6 +50,9 @@ var refusals = []struct {
 	{payment.ErrAmountTooLarge, problem.New(problem.AmountTooLarge, "The amount is more than what is left of this payment.")},
 	{payment.ErrDisputed, problem.New(problem.PaymentDisputed, "The payment is disputed and can't be refunded now.")},
 	{merchant.ErrTooManyKeys, problem.New(problem.TooManyKeys, "The merchant has as many working keys as it may. Revoke one first.")},
+	{audit.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
+	{audit.ErrUnknownPSP, problem.Invalid("psp", "has no list of charges here")},
+	{audit.ErrUnknownFormat, problem.Invalid("psp", "has no settlement format here")},
 	{store.ErrCursor, problem.Invalid("cursor", "is none that this list gave out")},
 }
 
@@ -63,6 +67,9 @@ func problemOf(err error) (p *problem.Error, ok bool) {
 	}
 	if e, ok := errors.AsType[*charge.ReferenceInUseError](err); ok {
 		return &problem.Error{Code: problem.ReferenceInUse, Detail: "Another payment with this reference is live or captured.", PaymentID: string(e.PaymentID)}, true
+	}
+	if e, ok := errors.AsType[*audit.HeaderError](err); ok {
+		return problem.Invalid("file", e.Reason), true
 	}
 	for _, r := range refusals {
 		if errors.Is(err, r.err) {

@@ -80,6 +80,9 @@ type Config struct {
 	// CheckEndpoint says whether merchants' events may be posted to an address.
 	CheckEndpoint func(url string) error
 
+	Reconciliations     Reconciliations
+	ReconciliationLists ReconciliationLists
+
 	Settings Settings
 	Now      func() time.Time
 	Log      *slog.Logger

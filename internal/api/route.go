@@ -29,6 +29,7 @@ func (h *Handler) routes() []route {
 		h.notificationRoutes(),
 		h.webhookRoutes(),
 		h.merchantRoutes(),
+		h.reconciliationRoutes(),
 		h.eventRoutes(),
 		h.healthRoutes(),
 	)

@@ -23,6 +23,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/kessai/kessai/internal/api"
+	"github.com/kessai/kessai/internal/audit"
 	"github.com/kessai/kessai/internal/charge"
 	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/console"
@@ -243,6 +244,21 @@ type Shop struct {
 	Notices   *notification.Participant
 }
 
+// Audit compares what is here with the PSPs, as far as they can be asked, and with the shop.
+func (c Core) Audit(charges *charge.Service, shop Shop) *audit.Service {
+	listers := map[string]audit.Lister{}
+	for name, p := range c.Providers {
+		if l, ok := p.(audit.Lister); ok {
+			listers[name] = l
+		}
+	}
+	return &audit.Service{
+		Store: c.Payments, Charges: charges, Providers: c.Providers, Listers: listers,
+		Checkouts: shop.Checkouts, Orders: shop.Orders, Stock: shop.Stock,
+		IdempotencyTTL: c.Durations.IdempotencyTTL, NewULID: c.NewULID, Now: c.Now, Meter: c.Meter, Log: c.Log,
+	}
+}
+
 // API is the merchant API over its flows.
 func (c Core) API(charges *charge.Service, shop Shop, merchants *merchant.Service, defaultPSP string) *api.Handler {
 	return api.New(api.Config{
@@ -250,6 +266,7 @@ func (c Core) API(charges *charge.Service, shop Shop, merchants *merchant.Servic
 		Checkouts: shop.Checkouts, CheckoutLists: c.Payments,
 		Stock: shop.Stock, Orders: shop.Orders, Notifications: shop.Notices,
 		Deliveries: c.Deliveries(), Feed: c.Payments, CheckEndpoint: webhookclient.New(c.LocalEndpoints).CheckURL,
+		Reconciliations: c.Audit(charges, shop), ReconciliationLists: c.Payments,
 		Settings: api.Settings{
 			DefaultPSP: defaultPSP, PSPs: slices.Sorted(maps.Keys(c.Providers)),
 			IdempotencyTTL: c.Durations.IdempotencyTTL, Webhooks: c.webhookSettings(),
