@@ -32,7 +32,7 @@ const (
 
 // durations are short, so that what they bound can be seen.
 var durations = map[string]string{
-	"PAYMENT_EXPIRY": "6s", "PSP_TIMEOUT": "2s", "RECONCILE_AFTER": "1s", "RECONCILE_EVERY": "1s", "LEASE_TTL": "5s", "IN_PROGRESS_TTL": "5s",
+	"PAYMENT_EXPIRY": "12s", "PSP_TIMEOUT": "2s", "RECONCILE_AFTER": "500ms", "RECONCILE_EVERY": "500ms", "LEASE_TTL": "8s", "IN_PROGRESS_TTL": "8s",
 }
 
 func TestMain(m *testing.M) {

@@ -26,6 +26,8 @@ const (
 	readyLimit = 10 * time.Minute
 	// stopLimit is how long the product may take to stop in order before it is killed.
 	stopLimit = 20 * time.Second
+	// shownLines of a log say why a program ended.
+	shownLines = 20
 	// suiteLimit is above what the suite takes on a busy machine.
 	suiteLimit = "25m"
 )
@@ -134,7 +136,7 @@ func start(ctx context.Context, name string, p program, ports ports) (*product, 
 	case <-ready:
 		return started, nil
 	case <-started.ended:
-		return nil, fmt.Errorf("%s ended before it was ready (log in %s)", p.source, logPath)
+		return nil, fmt.Errorf("%s ended before it was ready:\n%s", p.source, lastLines(logPath))
 	case <-ctx.Done():
 		started.stop()
 		return nil, ctx.Err()
@@ -142,6 +144,16 @@ func start(ctx context.Context, name string, p program, ports ports) (*product, 
 		started.stop()
 		return nil, fmt.Errorf("%s was not ready within %s (log in %s)", p.source, readyLimit, logPath)
 	}
+}
+
+// lastLines is the end of a log, where the reason is.
+func lastLines(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-shownLines):], "\n")
 }
 
 // follow copies the program's terminal to this one and closes ready at the line

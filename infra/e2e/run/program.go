@@ -18,7 +18,7 @@ var programs = map[string]program{
 	"local": {
 		source: "./infra/local",
 		durations: []string{
-			"PAYMENT_EXPIRY=6s", "PSP_TIMEOUT=2s", "RECONCILE_AFTER=1s", "RECONCILE_EVERY=1s", "LEASE_TTL=5s", "IN_PROGRESS_TTL=5s",
+			"PAYMENT_EXPIRY=12s", "PSP_TIMEOUT=2s", "RECONCILE_AFTER=500ms", "RECONCILE_EVERY=500ms", "LEASE_TTL=8s", "IN_PROGRESS_TTL=8s",
 		},
 	},
 	// A call of a function takes up to half a second there, and the suite has many at a time.
