@@ -1,7 +1,9 @@
 package charge_test
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kessai/kessai/internal/charge"
@@ -202,4 +204,35 @@ func TestAPSPThatIsNoLongerConfiguredStopsNobody(t *testing.T) {
 	w.Want(gone.ID, payment.StatusCanceled)
 	w.Want(taken.ID, payment.StatusRefunded)
 	w.Want(held.ID, payment.StatusCaptured)
+}
+
+// A function's time may be over sooner than a call's: then the call is cut off in
+// time for what was heard, or not heard, to be written down.
+func TestACallLeavesTimeToWriteItsOutcomeDown(t *testing.T) {
+	for remaining, want := range map[time.Duration]time.Duration{
+		29 * time.Second: Durations.PSPTimeout, 12 * time.Second: 9 * time.Second, 4 * time.Second: 3 * time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := New(t)
+			w.Charges.Providers[PSP] = silent{w.PSP}
+			ctx, cancel := context.WithTimeout(w.Context(), remaining)
+			defer cancel()
+			began := time.Now()
+			r, err := w.ChargeWith(ctx, "k", Order{})
+			if took := time.Since(began); took != want {
+				t.Errorf("with %s left the call took %s, want %s", remaining, took, want)
+			}
+			if err != nil || !r.Payment.InDoubt() || ctx.Err() != nil {
+				t.Errorf("with %s left: got %s, %v, %v, want it in doubt and in time", remaining, r.Payment.Status, err, ctx.Err())
+			}
+		})
+	}
+}
+
+// silent is a provider that never answers.
+type silent struct{ *psptest.Fake }
+
+func (silent) Create(ctx context.Context, _ psp.CreateRequest) (psp.Charge, error) {
+	<-ctx.Done()
+	return psp.Charge{}, ctx.Err()
 }

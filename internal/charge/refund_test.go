@@ -225,3 +225,23 @@ func TestARefundEventBeforeTheAnswerIsTheSameRefund(t *testing.T) {
 		t.Errorf("got %+v, want one refund of 2000", got.Refunds)
 	}
 }
+
+func TestARefundThatWaitsForAPersonDoesNotHoldUpTheNext(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{}, payment.StatusCaptured)
+	w.OnCall(psptest.OperationRefund, Lost)
+	first := w.Refunded("r1", p.ID, 1000, payment.RefundPending)
+	w.PSP.Before(psptest.OperationLookup, Lost)
+	w.Pass(13 * time.Hour) // past half its key's life
+	w.PSP.Before(psptest.OperationLookup, nil)
+	w.OnCall(psptest.OperationRefund, Lost)
+	second := w.Refunded("r2", p.ID, 2000, payment.RefundPending)
+	w.Pass(2 * time.Hour)
+	got := w.Payment(p.ID)
+	if r, _ := got.Refund(second.ID); r.Status != payment.RefundSucceeded {
+		t.Errorf("second: got %s, want succeeded", r.Status)
+	}
+	if r, _ := got.Refund(first.ID); r.Status != payment.RefundPending {
+		t.Errorf("first: got %s, want it pending", r.Status)
+	}
+}

@@ -14,9 +14,15 @@ import (
 // Every function here follows a committed intent: it calls the PSP once and
 // records what came of it. Requests are built from the stored payment only.
 
-// call bounds one call to a PSP.
+// call bounds one call to a PSP: by its own time-out, and so that a part of the
+// caller's time is left to write down what was heard. That time is the machine's.
 func (s *Service) call(ctx context.Context, p payment.Payment) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, s.Policy(p.PSP).PSPTimeout)
+	timeout := s.Policy(p.PSP).PSPTimeout
+	if deadline, bounded := ctx.Deadline(); bounded {
+		left := time.Until(deadline)
+		timeout = min(timeout, left-min(recordTimeout, left/4))
+	}
+	return context.WithTimeout(ctx, timeout)
 }
 
 // sendCharge sends the charge of p and records the answer.

@@ -70,6 +70,13 @@ func (p Payment) NextAfterLookUp(now time.Time, pol Policy, seen Seen) Step {
 	if step := p.nextCharge(now, pol, seen); step.Kind != StepRest {
 		return step
 	}
+	return p.nextRefund(now, pol, seen)
+}
+
+// nextRefund is the first refund that can be sent, else one that needs a person:
+// what waits for a person holds nothing up.
+func (p Payment) nextRefund(now time.Time, pol Policy, seen Seen) Step {
+	person := Step{}
 	for _, r := range p.Refunds {
 		if r.Status != RefundPending || !r.Operation.open() || seen.Refunds[r.ID] {
 			continue
@@ -78,12 +85,12 @@ func (p Payment) NextAfterLookUp(now time.Time, pol Policy, seen Seen) Step {
 		case r.Operation.State == OperationOwed:
 			return Step{Kind: StepRefund, Refund: r.ID}
 		case !pol.sendable(r.Operation, now):
-			return Step{Kind: StepPerson, Refund: r.ID}
+			person = Step{Kind: StepPerson, Refund: r.ID}
 		case r.Operation.State == OperationNotRun || pol.arrived(r.Operation, now):
 			return Step{Kind: StepRefund, Refund: r.ID}
 		}
 	}
-	return Step{}
+	return person
 }
 
 func (p Payment) nextCharge(now time.Time, pol Policy, seen Seen) Step {

@@ -76,9 +76,9 @@ const (
 	// lastStart is how long before the sweep's end no repair begins any more: a call
 	// to a PSP would be cut off in its middle, and leave a doubt that nobody needs.
 	lastStart = 16 * time.Second
-	// reserve is how long before the sweep's end what is under way is cut off: time
-	// to write down what was heard.
-	reserve = 6 * time.Second
+	// reserve is how long before the sweep's end what is still under way is cut off:
+	// time to end in order.
+	reserve = time.Second
 )
 
 // Sweeper runs sweeps.
