@@ -1,10 +1,12 @@
 package checkout_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kessai/kessai/internal/checkout"
@@ -79,6 +81,29 @@ func TestACheckoutWhoseStartFailedIsBegunByTheRelay(t *testing.T) {
 			t.Errorf("got %v for a checkout that is not there, want nothing to do", wake)
 		}
 	}
+}
+
+func TestAStartIsGivenUpInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := stocked(t)
+		w.Checkouts.Starter = hanging{}
+		began := time.Now()
+		c := w.Ordered("k", sagatest.Basket{})
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("got an answer after %s, want five seconds", took)
+		}
+		w.Checkouts.Starter = w
+		w.Settle()
+		w.WantCheckout(c.ID, checkout.StatusCompleted, "")
+	})
+}
+
+// hanging is a starter that never answers.
+type hanging struct{}
+
+func (hanging) Start(ctx context.Context, _ string, _ checkout.Input) error {
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func TestACheckoutIsItsMerchantsAlone(t *testing.T) {

@@ -308,6 +308,9 @@ func (h Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err == nil && way != nil {
 		return nil, way
 	}
+	if err != nil {
+		h.Saga.Service.Meter.Count(MetricStepFailed, 1)
+	}
 	return answer, err
 }
 

@@ -228,6 +228,9 @@ func TestTheHandlerNamesItsErrors(t *testing.T) {
 			t.Errorf("%s: got answer %s, want the checkout's id", tt.payload, answer)
 		}
 	}
+	if got, want := w.Meter.Of(checkout.MetricStepFailed), int64(7); got != want {
+		t.Errorf("got %d counted as failed, want %d: those without an answer", got, want)
+	}
 	w.Settle()
 }
 

@@ -98,6 +98,9 @@ const (
 	MetricNotStarted   = "ExecutionNotStarted" // the sweep will start it
 	MetricCompensating = "CheckoutCompensating"
 	MetricNotNotified  = "BuyerNotNotified"
+	// MetricStepFailed counts commands that ended in an error that is no answer.
+	// Lambda's own count of errors has those that are, a decline for one.
+	MetricStepFailed = "SagaStepFailed"
 	// MetricOrderWithoutPayment counts orders that exist although no charge was seen.
 	MetricOrderWithoutPayment = "OrderWithoutPayment"
 )
@@ -231,10 +234,20 @@ func (s *Service) Get(ctx context.Context, merchantID, id string) (Result, error
 // start starts execution n. A failure is no error: the checkout is due, and the
 // sweep starts another.
 func (s *Service) start(ctx context.Context, c Checkout, n int64) {
-	if err := s.Starter.Start(ctx, executionName(c.ID, n), input(c)); err != nil {
+	if err := s.launch(ctx, c, n); err != nil {
 		s.Meter.Count(MetricNotStarted, 1)
 		s.Log.WarnContext(ctx, "execution not started", "checkout_id", c.ID, "payment_id", string(c.PaymentID), "reason", err.Error())
 	}
+}
+
+// startTimeout bounds one start of an execution: it takes a few hundred
+// milliseconds, and whoever starts one has something else to do.
+const startTimeout = 5 * time.Second
+
+func (s *Service) launch(ctx context.Context, c Checkout, n int64) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return s.Starter.Start(ctx, executionName(c.ID, n), input(c))
 }
 
 // executionName is a name that no other start of any checkout uses.
@@ -261,7 +274,7 @@ func (s *Service) Begin(ctx context.Context, id string) error {
 	if err != nil || c.Status.Over() || c.Executions > 1 {
 		return err
 	}
-	return s.Starter.Start(ctx, executionName(c.ID, 1), input(c))
+	return s.launch(ctx, c, 1)
 }
 
 // Wake starts another execution of a checkout that is not over, because its
@@ -288,5 +301,5 @@ func (s *Service) raise(ctx context.Context, c Checkout, claim *idempotency.Clai
 	if err != nil {
 		return fmt.Errorf("raise executions of %s: %w", c.ID, err)
 	}
-	return s.Starter.Start(ctx, executionName(c.ID, c.Executions+1), input(c))
+	return s.launch(ctx, c, c.Executions+1)
 }
