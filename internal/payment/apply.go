@@ -245,7 +245,7 @@ func (p *Payment) hearNothing(e Event, from Status) (EventType, bool, error) {
 
 // hearVoid notes that the PSP holds nothing and says that it never will.
 func (p *Payment) hearVoid(e Event, from Status) (EventType, bool, error) {
-	news := from.Open() || !p.Buried // a late hold is never buried
+	news := !p.Buried // what is open or held late is never buried
 	p.Void = p.Void.answered()
 	p.Buried, p.LateHold = true, false
 	switch {

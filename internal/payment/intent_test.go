@@ -247,6 +247,8 @@ func TestARefusalIsOfItsOwnOperation(t *testing.T) {
 	oldNews(t, processing(), missed(payment.EventVoidRefused, payment.OperationCreate, 1))
 	held := after(t, inStatus(t)[payment.StatusAuthorized], capture(whole))
 	oldNews(t, held, missed(payment.EventVoidRefused, payment.OperationCapture, 1))
+	voiding := after(t, inStatus(t)[payment.StatusAuthorized], cancel(payment.CancelByMerchant), intent(payment.EventVoidSent))
+	oldNews(t, voiding, missed(payment.EventCaptureRefused, payment.OperationVoid, 1))
 }
 
 func TestNotRunSaysWhenToTryAgain(t *testing.T) {
