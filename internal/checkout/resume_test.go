@@ -252,3 +252,30 @@ func TestABuyerWhoCannotBeToldIsAnAlarmAndNothingIsUndone(t *testing.T) {
 		t.Errorf("got due at %s, want it at rest", got)
 	}
 }
+
+func TestProgressStartsTheSweepsCountAnew(t *testing.T) {
+	w := stocked(t)
+	w.Rough, w.Deaf = true, true
+	c := w.Ordered("k", sagatest.Basket{})
+	dead := map[string]bool{sagatest.Inventory: true, sagatest.Orders: true}
+	w.Around = func(call sagatest.Call, invoke func() ([]byte, error)) ([]byte, error) {
+		if dead[call.Function] {
+			return nil, errFatal
+		}
+		return invoke()
+	}
+	w.Settle()
+	for w.Checkout(c.ID).Tries < 4 {
+		w.Pass(time.Minute)
+	}
+	dead[sagatest.Inventory] = false
+	for !w.Checkout(c.ID).Charged {
+		w.Pass(time.Minute)
+	}
+	if got := w.Checkout(c.ID); got.Tries != 0 || !got.DueAt.Equal(w.Clock.Now().Add(flowtest.Durations.ReconcileAfter)) {
+		t.Errorf("got %d tries, due at %s, want a fresh start", got.Tries, got.DueAt)
+	}
+	dead[sagatest.Orders] = false
+	w.Pass(2 * time.Minute)
+	w.WantCheckout(c.ID, checkout.StatusCompleted, "")
+}
