@@ -23,6 +23,26 @@ const maxSteps = 8
 // While another worker has the lease it does nothing and returns the payment.
 // An error means that something gave no answer; the payment stays due.
 func (s *Service) Drive(ctx context.Context, id payment.ID, source journal.Source) (payment.Payment, error) {
+	p, err := s.underLease(ctx, id, source)
+	return s.latest(ctx, p), err
+}
+
+// latest is p as it is now if it holds a secret. The drive's last reading is older
+// than its last write, and the secret of a payment that has ended meanwhile must not
+// be told.
+func (s *Service) latest(ctx context.Context, p payment.Payment) payment.Payment {
+	if p.RedirectURL == "" && p.ClientSecret == "" {
+		return p
+	}
+	now, err := s.Store.Payment(ctx, p.ID)
+	if err != nil {
+		p.RedirectURL, p.ClientSecret = "", ""
+		return p
+	}
+	return now
+}
+
+func (s *Service) underLease(ctx context.Context, id payment.ID, source journal.Source) (payment.Payment, error) {
 	held, err := s.Leases.Acquire(ctx, id)
 	if errors.Is(err, lease.ErrHeld) {
 		return s.yield(ctx, id)

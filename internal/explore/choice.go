@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 )
@@ -12,6 +13,8 @@ import (
 type choices struct {
 	path, widths []int
 	at           int
+	calm         int
+	random       *rand.Rand // decides what the path does not; nil: the first way
 }
 
 // choose is the next decision among n. What has but one way is no decision.
@@ -20,13 +23,35 @@ func (c *choices) choose(n int) int {
 		return 0
 	}
 	if c.at == len(c.path) {
-		c.path, c.widths = append(c.path, 0), append(c.widths, n)
+		way := 0
+		if c.random != nil {
+			way = c.random.IntN(n)
+		}
+		c.path, c.widths = append(c.path, way), append(c.widths, n)
 	}
 	if c.widths[c.at] == 0 { // a path that was given
 		c.widths[c.at] = n
 	}
 	c.at++
 	return min(c.path[c.at-1], n-1)
+}
+
+// maxCalm is how many calls of a run that is drawn go well at most before the first
+// fault: about as many as a scenario has.
+const maxCalm = 30
+
+// fault is a decision about what goes wrong, 0 for nothing. In a run that is drawn
+// the first calls go well, or every fault would be at the beginning.
+func (c *choices) fault(n int) int {
+	if c.random == nil || c.at < len(c.path) {
+		return c.choose(n)
+	}
+	if c.calm--; c.calm >= 0 {
+		c.path, c.widths = append(c.path, 0), append(c.widths, n)
+		c.at++
+		return 0
+	}
+	return c.choose(n)
 }
 
 // fresh reports whether the run is past the prefix that it repeats.

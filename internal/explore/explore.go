@@ -3,6 +3,7 @@ package explore
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -41,7 +42,6 @@ type Options struct {
 	MaxRuns int  // 0: no bound
 	First   bool // stop at the first violation
 	Mutant  *Mutant
-	Reached map[string]int // counts the states that were reached
 }
 
 // Result is what an exploration found.
@@ -53,6 +53,7 @@ type Result struct {
 	Violating  int         // runs that violated something
 	Violations []Violation // the first of each invariant
 	Complete   bool        // every schedule and fault was tried
+	Reached    map[string]int
 }
 
 // state is what a run is cut at when it was there before.
@@ -77,19 +78,23 @@ type explorer struct {
 // to options.Faults faults, and recovers from each different end three ways.
 func Explore(s Scenario, o Options) Result {
 	s.mutant = o.Mutant
-	if o.Reached == nil {
-		o.Reached = map[string]int{}
-	}
 	x := &explorer{scenario: s, options: o, tree: &choices{}, seen: map[state]struct{}{}, ends: map[uint64]struct{}{}}
-	x.result.Scenario = s.Name
+	x.result.Scenario, x.result.Reached = s.Name, map[string]int{}
+	searching := true
 	for {
 		x.result.Runs++
-		x.run()
-		if len(x.result.Violations) > 0 && o.First {
+		x.run(searching)
+		if len(x.result.Violations) > 0 && o.First || o.MaxRuns > 0 && x.result.Runs >= o.MaxRuns {
 			break
 		}
-		if o.MaxRuns > 0 && x.result.Runs >= o.MaxRuns {
-			break
+		// A search that cannot be finished sees one corner of the tree: the rest of its
+		// runs are drawn from the whole of it, the same ones each time.
+		if searching && o.MaxRuns > 0 && x.result.Runs >= o.MaxRuns/2 {
+			searching = false
+		}
+		if !searching {
+			x.tree = &choices{random: rand.New(rand.NewPCG(uint64(x.result.Runs), uint64(o.Faults)))}
+			continue
 		}
 		if !x.tree.next() {
 			x.result.Complete = true
@@ -101,8 +106,8 @@ func Explore(s Scenario, o Options) Result {
 }
 
 // run is one run to its end, or to a state that was seen before.
-func (x *explorer) run() {
-	w, cut := x.play(x.tree, true)
+func (x *explorer) run(prune bool) {
+	w, cut := x.play(x.tree, prune)
 	if cut {
 		return
 	}
@@ -157,7 +162,7 @@ func (x *explorer) replay() string {
 // play runs the scenario along the tree of decisions. With prune it ends at a state
 // that was seen before, and reports it.
 func (x *explorer) play(tree *choices, prune bool) (w *world, cut bool) {
-	w = newWorld(&x.scenario, x.options.Reached)
+	w = newWorld(&x.scenario, x.result.Reached)
 	w.trace = x.trace
 	defer func() {
 		for _, a := range w.actors {
@@ -167,6 +172,9 @@ func (x *explorer) play(tree *choices, prune bool) (w *world, cut bool) {
 		}
 	}()
 	budget := x.options.Faults
+	if tree.random != nil {
+		tree.calm = tree.random.IntN(maxCalm)
+	}
 	for len(w.violations) == 0 {
 		for _, a := range w.spawned {
 			w.actors = append(w.actors, a)
@@ -230,7 +238,7 @@ func (w *world) take(a *actor, tree *choices, faulty bool) fault {
 	c := a.pending
 	f := none
 	if faulty && !a.exempt && len(c.faults) > 0 {
-		f = c.faults[tree.choose(len(c.faults))]
+		f = c.faults[tree.fault(len(c.faults))]
 	}
 	if w.trace != nil {
 		w.note(a.name, c.name(), f)

@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"github.com/kessai/kessai/internal/charge"
+	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/payment"
+	"github.com/kessai/kessai/internal/psp"
 	"github.com/kessai/kessai/internal/store"
 	"github.com/kessai/kessai/internal/store/payments"
 )
@@ -41,11 +43,26 @@ func (w *world) watch(changes []store.Change) {
 			w.checkVersion(c, changes)
 			w.checkStep(c)
 		}
+		if text(c.New, "type") == "refund.requested" && text(c.New, "source") == "api" {
+			w.checkRefundTime(text(c.New, "checkout_id"))
+		}
 		if strings.HasPrefix(c.Key.SK, "EVENT#") && c.Old != nil {
 			w.violate("S-OUTBOX-ATOMIC", "row %s was written over", c.Key)
 		}
 	}
 	w.checkGuards()
+}
+
+// checkRefundTime is L-SAGA-ENDS' part about money that goes back by the merchant's
+// wish: not before the checkout has ended, or an order would be made for it.
+func (w *world) checkRefundTime(checkoutID string) {
+	if checkoutID == "" {
+		return
+	}
+	state := w.rows.rows[store.Key{PK: "CHECKOUT#" + checkoutID, SK: "STATE"}]
+	if !checkout.Status(text(state, "status")).Over() {
+		w.violate("L-SAGA-ENDS", "a refund of %s while it is %s", checkoutID, text(state, "status"))
+	}
 }
 
 // checkVersion is S-VERSION-MONOTONE and S-OUTBOX-ATOMIC: a merchant who follows a
@@ -419,6 +436,9 @@ func expected(err error) bool {
 	}
 	if _, ok := errors.AsType[*charge.ReferenceInUseError](err); ok {
 		return true
+	}
+	if _, ok := errors.AsType[*psp.Error](err); ok {
+		return true // no answer: the request is repeated
 	}
 	for _, known := range []error{charge.ErrCaptured, charge.ErrInvalidStatus, charge.ErrNotFound, charge.ErrCaptureRefused, charge.ErrCheckoutPending, payment.ErrAmountTooLarge, store.ErrUnavailable, idempotency.ErrKeyReused} {
 		if errors.Is(err, known) {

@@ -35,7 +35,7 @@ func Replay(text string) (string, error) {
 	fmt.Fprintf(&out, "%s, up to %d faults%s\n", s.Name, faults, withMutant(mutant))
 	for r := byAll; r <= byReconciler; r++ {
 		var trace []string
-		x := &explorer{scenario: *s, options: Options{Faults: faults, Reached: map[string]int{}}, trace: &trace}
+		x := &explorer{scenario: *s, options: Options{Faults: faults}, result: Result{Reached: map[string]int{}}, trace: &trace}
 		w, _ := x.play(&choices{path: tree.path, widths: make([]int, len(tree.path))}, false)
 		schedule := len(trace)
 		if len(w.violations) == 0 {

@@ -283,7 +283,8 @@ func (s *shop) checkCheckout(c checkout.Checkout) int64 {
 	told, _ := notification.New(notification.Options{Table: s.notices, Now: w.time}).ListByCheckout(background(), merchant, c.ID)
 	switch c.Status {
 	case checkout.StatusCompleted:
-		if p.Status != payment.StatusCaptured || !confirmed || reservation != inventory.Sold {
+		paid := p.Status == payment.StatusCaptured || p.Status == payment.StatusRefunded // by the merchant, later
+		if !paid || !confirmed || reservation != inventory.Sold {
 			w.violate("L-SAGA-ENDS", "%s is completed: payment %s, order %t, stock %q", c.ID, p.Status, confirmed, reservation)
 		}
 		if len(told) != 1 {
