@@ -23,6 +23,12 @@ test: ## every test that needs nothing but Go
 	go vet ./...
 	go test ./...
 
+EXPLORE_RUNS ?= 4000
+
+.PHONY: explore
+explore: ## every schedule and every fault of the flows; FAULTS=2, EXPLORE_RUNS=0 for no bound, REPLAY=… to see one run
+	@go run ./internal/explore/run -faults $(or $(FAULTS),1) -runs $(EXPLORE_RUNS) -replay '$(REPLAY)'
+
 .PHONY: e2e
 e2e: ## black-box suite against run-aws, and the storage contract against its DynamoDB; E2E_BASE=… for another place
 	go run ./infra/e2e/run

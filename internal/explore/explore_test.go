@@ -1,17 +1,78 @@
 package explore
 
 import (
+	"strings"
 	"testing"
 )
 
+// budget of runs for each scenario: a few seconds for all of them. The program run
+// explores more.
+const budget = 300
+
 func TestEveryScheduleHolds(t *testing.T) {
-	for _, s := range Scenarios() {
-		t.Run(s.Name, func(t *testing.T) {
-			r := Explore(s, Options{Faults: 1, MaxRuns: 3000})
-			for _, v := range r.Violations {
-				t.Errorf("%s: %s\nmake explore REPLAY='%s'", v.Invariant, v.Detail, v.Replay)
-			}
-			t.Logf("%d runs, %d states, %d ends, complete %t", r.Runs, r.States, r.Ends, r.Complete)
-		})
+	reached := map[string]int{}
+	scenarios := Scenarios()
+	for i, c := range exploreAll(scenarios, Options{Faults: 1, MaxRuns: budget}) {
+		r := <-c
+		for _, v := range r.Violations {
+			t.Errorf("%s, %s: %s\nmake explore REPLAY='%s'", scenarios[i].Name, v.Invariant, v.Detail, v.Replay)
+		}
+		for name, n := range r.Reached {
+			reached[name] += n
+		}
+	}
+	for _, name := range missed(reached, "") {
+		t.Errorf("%q was never reached", name)
+	}
+}
+
+func TestOtherDesignsAreFoundOut(t *testing.T) {
+	for _, s := range baselines() {
+		if r := Explore(s, Options{Faults: 1, MaxRuns: 2000}); r.Violating == 0 {
+			t.Errorf("%s: got no violation", s.Name)
+		}
+	}
+}
+
+func TestAViolationIsReplayed(t *testing.T) {
+	m, err := mutantOf("time_out_is_decline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := scenarioOf(m.Scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Explore(*s, Options{Faults: m.Faults, First: true, Mutant: m})
+	if len(r.Violations) == 0 {
+		t.Fatal("got no violation")
+	}
+	trace, err := Replay(r.Violations[0].Replay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"psp create", "VIOLATED " + r.Violations[0].Invariant} {
+		if !strings.Contains(trace, want) {
+			t.Errorf("got\n%s\nwant %q in it", trace, want)
+		}
+	}
+}
+
+func TestAReplayStringIsStrict(t *testing.T) {
+	for _, text := range []string{"", "pay", "pay@1", "pay@x/:", "nobody@1/:0", "pay@1/nobody:0", "pay@1/:0.x", "pay@1/:-1"} {
+		if _, err := Replay(text); err == nil {
+			t.Errorf("%q: got no error", text)
+		}
+	}
+}
+
+func TestARunIsTheSameEachTime(t *testing.T) {
+	s, err := scenarioOf("pay retry clock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := Explore(*s, Options{Faults: 1, MaxRuns: budget}), Explore(*s, Options{Faults: 1, MaxRuns: budget})
+	if first.Runs != second.Runs || first.States != second.States || first.Ends != second.Ends {
+		t.Errorf("got %d runs, %d states, %d ends, then %d, %d, %d", first.Runs, first.States, first.Ends, second.Runs, second.States, second.Ends)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp"
 	"github.com/kessai/kessai/internal/psp/psptest"
 )
@@ -71,6 +72,9 @@ func (p *pspPort) Capture(ctx context.Context, r psp.CaptureRequest) (psp.Charge
 }
 
 func (p *pspPort) Cancel(ctx context.Context, r psp.CancelRequest) (psp.Charge, error) {
+	if a := p.w.current; a == nil || a.name == "sweep" {
+		p.w.reach("void by the sweep")
+	}
 	a, err := p.send(psptest.OperationCancel, sending{"void of " + r.Reference, r.Key, 0},
 		func() (any, error) { return p.fake.Cancel(context.WithoutCancel(ctx), r) })
 	c, _ := a.(psp.Charge)
@@ -78,6 +82,11 @@ func (p *pspPort) Cancel(ctx context.Context, r psp.CancelRequest) (psp.Charge, 
 }
 
 func (p *pspPort) Refund(ctx context.Context, r psp.RefundRequest) (psp.Refund, error) {
+	for _, c := range p.fake.Charges() {
+		if c.Reference == r.Reference && p.w.status(payment.ID(c.PaymentID)).Dead() {
+			p.w.reach("refund of late money")
+		}
+	}
 	a, err := p.send(psptest.OperationRefund, sending{"refund " + r.RefundID, r.Key, r.Amount.Minor},
 		func() (any, error) { return p.fake.Refund(context.WithoutCancel(ctx), r) })
 	c, _ := a.(psp.Refund)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kessai/kessai/internal/store"
@@ -65,7 +66,14 @@ func (p *tablePort) Write(ctx context.Context, writes ...store.Write) (err error
 		private: len(writes) == 1 && p.w.private(writes[0].Key),
 		name:    func() string { return fmt.Sprintf("write %s %s", p.name, describe(writes)) },
 		faults:  writeFaults,
-		apply:   func() { err = p.table.Write(ctx, writes...) },
+		apply: func() {
+			if err = p.table.Write(ctx, writes...); err != nil && names(writes[0].If, "lease_fence") {
+				p.w.reach("fence lost")
+			}
+			if err == nil && p.name == "inventory" && text(writes[0].Set, "status") == "released" {
+				p.w.reach("stock released")
+			}
+		},
 		fail: func(f fault) {
 			if f == refused && err == nil {
 				p.w.reach("own write refused")
@@ -100,6 +108,11 @@ func (p *tablePort) ownWriteRefused(writes []store.Write) error {
 		return nil // a repeat that changes nothing succeeds
 	}
 	return refusal
+}
+
+// names reports whether a condition is about an attribute.
+func names(c store.Condition, attr string) bool {
+	return c.Attr == attr || slices.ContainsFunc(c.Terms, func(t store.Condition) bool { return names(t, attr) })
 }
 
 // describe is a write for people: what became of the states it touches.

@@ -39,8 +39,7 @@ func Replay(text string) (string, error) {
 		w, _ := x.play(&choices{path: tree.path, widths: make([]int, len(tree.path))}, false)
 		schedule := len(trace)
 		if len(w.violations) == 0 {
-			w.recover(r)
-			w.checkEnd(r)
+			w.finish(r)
 		} else {
 			r = byReconciler // it did not come to a recovery
 		}
@@ -73,7 +72,7 @@ func withMutant(name string) string {
 }
 
 func scenarioOf(name string) (*Scenario, error) {
-	for _, s := range Scenarios() {
+	for _, s := range append(Scenarios(), baselines()...) {
 		if strings.ReplaceAll(s.Name, " ", "_") == strings.ReplaceAll(name, " ", "_") {
 			return &s, nil
 		}

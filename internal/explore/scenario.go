@@ -79,6 +79,9 @@ func Scenarios() []Scenario {
 		{Name: "refund key window", Before: func(w *world) { w.prepare(captured) }, Actors: func() []*actor {
 			return []*actor{refund("refund", "r", 3000, nil), clock(61*time.Second, 13*time.Hour), refund("repeat", "r", 3000, ended("refund")), sweep("sweep")}
 		}},
+		{Name: "two sweeps", Before: func(w *world) { w.prepare(terms{token: psptest.TokenTimeoutNothing}) }, Actors: func() []*actor {
+			return []*actor{clock(61*time.Second, 31*time.Second), sweep("sweep"), sweep("sweep 2")}
+		}},
 		{Name: "key expired", Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), clock(25 * time.Hour), pay("retry", "k", captured, ended("api")), sweep("sweep")}
 		}},

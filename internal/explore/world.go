@@ -69,6 +69,7 @@ type world struct {
 	keys      map[string]time.Time // of clients, and when each was first used
 	wanted    int                  // payments that clients asked for
 	acked     map[string]bool      // events that the provider need not send again
+	person    bool                 // somebody was called, in a recovery
 	lying     bool                 // the provider did what it had said it would not
 
 	defect     map[string]any // what a mutant remembers
@@ -188,7 +189,10 @@ func (w *world) ulid() string {
 func ulid(n int) string { return fmt.Sprintf("01KDYAK348M9S346Q3D2%06d", n) }
 
 // Count makes the world the meter of the flows: a metric is a state that was reached.
-func (w *world) Count(name string, n int64) { w.reached[name] += int(n) }
+func (w *world) Count(name string, n int64) {
+	w.reached[name] += int(n)
+	w.person = w.person || name == charge.MetricNeedsPerson && w.current == nil
+}
 
 func (w *world) reach(name string) { w.reached[name]++ }
 

@@ -27,7 +27,12 @@ func main() {
 		fmt.Fprint(os.Stdout, text)
 		return
 	}
-	if !explore.Report(os.Stdout, explore.Options{Faults: *faults, MaxRuns: *runs}, *only) {
+	o := explore.Options{Faults: *faults, MaxRuns: *runs}
+	held := explore.Report(os.Stdout, o, *only)
+	if *only == "" {
+		explore.Baselines(os.Stdout, o)
+	}
+	if !held {
 		os.Exit(1)
 	}
 }
