@@ -7,11 +7,12 @@ import (
 	"github.com/kessai/kessai/internal/store"
 )
 
-// RowChange reads off a change of the table whether a journal row was written,
-// and the event that it is. A row is written once and never changed; its removal
-// is no event.
+// RowChange reads off a change of the table whether a journal row was written, or
+// is to be carried out again, and the event that it is. What a row says is written
+// once and never changed; its removal is no event.
 func RowChange(c store.Change) (outbox.Event, bool) {
-	if c.Old != nil || c.New == nil || !strings.HasPrefix(c.Key.SK, skEvent) {
+	again := c.Old != nil && reader(c.New).num(attrWake) > reader(c.Old).num(attrWake)
+	if c.Old != nil && !again || c.New == nil || !strings.HasPrefix(c.Key.SK, skEvent) {
 		return outbox.Event{}, false
 	}
 	subject, ok := subjectOf(c.Key)
