@@ -215,7 +215,7 @@ func deliver(t testing.TB, p payment.Payment, events []payment.Event, order []in
 			if changed && (next.Version != p.Version+1 || r.Version != next.Version) {
 				t.Fatalf("order %v, %s: version %d became %d, row %d", order, e.Type, p.Version, next.Version, r.Version)
 			}
-			if !changed && !reflect.DeepEqual(next, p) {
+			if !changed && (next.Version != p.Version || outcomeOf(next) != outcomeOf(p)) {
 				t.Fatalf("order %v: old news %s changed the payment", order, e.Type)
 			}
 			p = next

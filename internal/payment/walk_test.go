@@ -3,6 +3,7 @@ package payment_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,10 +26,33 @@ func pick[T any](d dice, choices ...T) T { return choices[d(len(choices))] }
 
 // Whatever happens to a payment, in any order, its invariants hold at every step.
 func TestInvariantsHoldOnEveryWay(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		d := dice(func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "throw") })
-		walk(rt, d, rapid.IntRange(1, 60).Draw(rt, "steps"), nil)
+	everyWay(t, 3000, func(t failer, d dice) { walk(t, d, 1+d(60), nil) })
+}
+
+// everyWay throws dice for check: rapid's, which find the shortest way to a
+// failure, and even ones, which come further. The latter are the same each time.
+func everyWay(t *testing.T, seeds uint64, check func(failer, dice)) {
+	t.Run("short", func(t *testing.T) {
+		rapid.Check(t, func(rt *rapid.T) {
+			check(rt, func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "throw") })
+		})
 	})
+	t.Run("far", func(t *testing.T) {
+		for seed := range seeds {
+			check(seeded{t, seed}, rand.New(rand.NewPCG(seed, 0)).IntN)
+		}
+	})
+}
+
+// seeded names the way on which a test failed.
+type seeded struct {
+	*testing.T
+	seed uint64
+}
+
+func (s seeded) Fatalf(format string, args ...any) {
+	s.Helper()
+	s.T.Fatalf("seed %d: "+format, append([]any{s.seed}, args...)...)
 }
 
 // The same, from bytes that the fuzzer finds worth keeping.
