@@ -1,0 +1,145 @@
+/*
+Package explore runs the product's own flows under a scheduler that decides
+everything: who makes the next call of a port, and what goes wrong with it. It is a
+tool for tests and for the program run; nothing of the product imports it.
+
+# How it works
+
+An actor is one process: an invocation of a function, the network, the clock, the
+customer. It is a coroutine that stops at each call of a port (the tables, the
+provider, the state machine, the bus). A tree of decisions says which actor goes
+next and which fault its call has: the process dies before or after the effect; the
+call is lost; it takes effect and the answer is lost; it arrives later, when the
+network says so; it was throttled; its repeat by the client library is told that the
+condition fails on its own item; the index shows what was before. The run is
+repeated from its start for each leaf of the tree. Time stands still until the clock
+goes, ids depend on the actor alone, and nothing runs beside, so that a run is the
+same each time: a failure prints one string that replays it.
+
+A run is cut at a state that was there before: the tables without their writers'
+tokens, the provider, what is on its way, the time, and all that each actor has
+seen. Calls that touch what nobody else touches are made at once.
+
+After each run that ends in another world than all before, the world is finished
+without faults in three ways: by everything, by webhooks alone, by the reconciler
+alone. Then every invariant must hold. Webhooks alone owe that money the provider
+told of is recorded; the reconciler owes everything.
+
+A search that cannot be finished within the bound on runs spends half of them on one
+corner of the tree, and draws the other half from the whole of it.
+
+# What it is not
+
+A crash of the saga's function ends the whole execution, and the sweep starts
+another: that is harder than the state machine's own repetition. An invocation, and
+a request on its way, lives for less than half a day. Rules of time that the flows
+take from the context's deadline are tested elsewhere.
+
+# Defects
+
+Mutants are deliberate defects between the flows and their ports. Each must be
+caught by an invariant that it names, or the build fails: that is the proof that the
+invariants look. Baselines are other designs under the same scheduler.
+
+# Faults
+
+What can go wrong, what must come of it, and the tests of it. A test in the package's
+own suite fails when a test that is named here is gone.
+
+Client
+
+	1  same key while the first is in flight → 409 and Retry-After, one create: TestARepeatWhileTheFirstIsInFlightIsAskedToWait, TestOneKeySentAtOnceMakesOneCharge
+	2  same key after the end → the resource as it is now: TestAReplayShowsTheResourceAsItIsNow, TestARepeatAfterTheEndIsTheSameResource
+	3  same key, other body → 422 without effect: TestAnotherBodyIsRefusedAlsoInFlight, TestSameKeyOtherBodyIsRefusedWithoutEffect
+	4  same order under two keys → one live payment: TestParallelRequestsForOneReferenceChargeOnce, TestAReferenceIsHeldWhileItsPaymentLivesOrIsCaptured
+	5  client gone after the commit → a repeat reads the result: TestAnImpatientBuyerIsChargedOnce
+	6  cancel while paying → void first, or captured: TestACancelWhileTheChargeIsOnItsWayTakesEffectWithTheAnswer, TestACancelThatRacesACaptureLeavesItCaptured
+	7  double click on cancel or refund → one effect: TestTwoCancelsAreOneVoid, TestTwoRefundsAtOnceDoNotExceedTheCapture
+	8  key again after its time → the reference still guards: TestAKeyIsForgottenAfterItsTime, TestAKeyDoesNotExpireWhileItsPaymentIsOpen
+
+Gateway and function
+
+	 9  the gateway gave up, the function goes on → versions: TestAFunctionThatTimedOutGoesOnAndStillWrites, TestEveryScheduleHolds
+	10  killed at any call → found and finished: TestACrashAnywhereIsMadeGoodByTheSweep, TestEveryScheduleHolds
+	11  invoked again without an error → idempotent: TestAnotherExecutionMayRunAnywhere, TestAFinishedItemIsNotAppliedAgain
+	12  an event dropped → the reconciler: TestALostNotificationIsFoundByTheSweep, TestAPaymentWhoseWebhookIsLostForGoodIsCapturedByTheSweep
+	13  frozen past the lease → fence and version: TestAfterItsLeaseRanOutAWorkerAsksThePSPNothing, TestSchedule11ALostFenceDoesNotRefuseTheTruth
+	14  cannot start → says why, no effect: TestSettingsNameEveryFaultAtOnce, TestConfigurationThatCannotWorkIsRefused
+	15  concurrency limit → no partial effect: TestAPartialAnswerIsDeliveredAgainFromTheFirstItemItNames
+	16  out of memory within a transaction → whole or nothing: TestACommitIsWholeOrNothing, TestACommitThatDidNotHappenLeavesNothing
+	17  a process serves many requests → nothing is shared: TestRunsOfOneMachineDoNotTouchEachOther, TestPaymentSharesNothingWithItsMakers
+	18  little time left → no call that cannot be recorded: TestACallLeavesTimeToWriteItsOutcomeDown, TestASweepEndsBeforeItsTimeDoes
+
+DynamoDB
+
+	19  throttled → bounded repeats with jitter, no compensation: TestF19_ThrottlingIsRepeatedThenUnavailable, TestThrottlingIsBounded
+	20  conflict or refusal → repeated, or read again: TestF20_ConflictIsRepeatedAndRefusalIsNot
+	21  own write refused → the token says success: TestF21_OwnWriteRefusedIsASuccess, TestEveryScheduleHolds
+	22  own transaction refused → the same: TestF22_OwnTransactionRefusedIsASuccess, TestTheTokenIsKeptInRepeatsAndNewInTheNextWrite
+	23  what no repeat can heal → not repeated: TestF23_WhatNoRepeatCanHealIsNotRepeated
+	24  transaction in progress → waited for: TestF20_ConflictIsRepeatedAndRefusalIsNot
+	25  lands after the time-out → a version or the token decides: TestF25_ALostAnswerIsNeverAConditionError, TestACommitWhoseAnswerIsLostIsSettledByTheKeyOrTheSweep
+	26  old reading → never for decisions, answers, secrets: TestF26_AReadIsConsistent, TestEveryMutantIsKilled
+	27  index is behind → read again before acting: TestASweepDoesNotBelieveTheIndex, TestAListPassesOverWhatTheIndexHasWrong
+	28  deleted late or early → conditions compare the time: TestARecordThatTheTableDeletedIsNoObstacle, TestARecordOutlivesTheLongestDoubt
+	29  removal by expiry in the stream → no event: TestF29_AnExpiryIsToldFromARemoval
+	30  a record twice → dropped by its id: TestAnEventsIDIsTheSameWhereverItsRowIsSeen, TestAnEventIsDeliveredOnceHoweverOftenItIsAnnounced
+	31  a poison record → split off, bounded, reported: TestAPoisonRecordIsSplitOffAndDiscardedAlone, TestABatchThatIsTooOldIsDiscardedWhateverItsAttempts
+	32  stream away for a day → due dates: TestEveryScheduleHolds, TestANotificationThatIsStoredIsItsParticipants
+
+Step Functions
+
+	33  a task again after its success → idempotent: TestACutOffCommandIsFinishedByItsRepeat, TestSimultaneousExecutionsMakeOneOrder
+	34  a task timed out and still runs → versions: TestAChargeStepThatIsCutOffIsFoundOut, TestAFunctionThatTimedOutGoesOnAndStillWrites
+	35  the same name → a counter in it: TestANameThatExistsIsASuccessAndNothingElseIs, TestSchedule04AWakeUpIsNotSwallowed
+	36  driven again days later → no old key is sent: TestSchedule08AKeyIsNotSentAgainPastHalfItsLife
+	37  a compensation fails midway → repeated, then a person: TestACompensatingRefundThatFailedIsFollowedByAsManyAsAreAllowed, TestAFailureThatLastsEndsWithAPerson
+	38  a catch-all hides a defect → by name only: TestErrorsLeadToCompensationOnlyByName, TestEachStateCatchesWhatItsCommandTells
+	39  large input → ids and bounded fields: TestAnOutputMayHaveExactly256KiB, TestArgumentsBeyondTheQuotaAreNotSent
+	40  definition changed under way → handlers read the state: TestExecutionsMayInterleaveInAnyWay
+
+Queues and bus
+
+	41  at least once → idempotent: TestARowThatCouldNotBeCarriedComesAgain, TestOrderAndRepetitionDoNotMatter
+	42  two workers → lease and version: TestOneOfTwoTakersGetsTheLease, TestTwoSweepsAtOnceDoEverythingOnce
+	43  a part of a batch fails → that part again: TestAPartialFailureRepeatsOnlyTheFailedAndWhatFollowsIt
+	44  redriven days later → as 36: TestAQuarantinedEventIsAppliedByAReplay
+	45  duplicates and disorder → versions: TestEveryOrderAndRepetitionIsLegal, TestAnswerAndEventsEndTheSameInEveryOrder
+	46  target gone → sent again: TestEventsThatNeverGotOutAreSentAgain, TestWhatFailsIsToldForEachEvent
+
+PSP
+
+	47  time-out, lost, applied or late → unknown, looked up: TestAPaymentInDoubtIsFoundOutByTheSweep, TestEveryScheduleHolds
+	48  an error stored under the key → looked up: TestAStoredErrorComesAgain, TestServerErrorIsStoredWhileALookUpTellsTheTruth
+	49  an error not stored → looked up first: TestWhatThePSPNeverGotIsSentAgainUntilTheDeadlineAndThenCanceled, TestOnceIsOncePerKey
+	50  key expired → not sent again: TestSchedule08AKeyIsNotSentAgainPastHalfItsLife, TestAForgottenKeyChargesAgain
+	51  webhook before the answer → the same end: TestWebhookFirstIsDeliveredBeforeTheAnswer, TestEveryScheduleHolds
+	52  webhook twice → applied once: TestTwentyDeliveriesAtOnceAreOneTransition, TestWebhookTwiceIsThreeTimesForEveryEvent
+	53  out of order → old news: TestReversedWebhooksOvertakeTheAuthorization, TestOldNewsIsAppliedAndChangesNothing
+	54  success after the end → goes back once: TestLateMoneyGoesBackOnceHoweverOftenItIsTold, TestSchedule01DeadAndForgotten
+	55  dispute, reversal → kept apart from the status: TestDisputesOpenAndClose, TestSchedule09Toggles
+	56  part of the amount, refund at the PSP → by amounts: TestAPartialCaptureReleasesTheRest, TestARefundMadeAtThePSPCounts
+	57  refund fails or is pending → followed, then a person: TestRefundsArePendingThenFail, TestSchedule08ALostRefundPastHalfItsKeysLifeWaitsForAPerson
+	58  other money → quarantined, in doubt: TestASignedSuccessOfOtherMoneyIsQuarantined, TestWhatDisagreesIsQuarantinedAtOnce
+	59  unknown word → acknowledged, never guessed: TestUnknownEventIsIllegal, TestSignedNonsenseIsAcknowledgedAndQuarantined
+	60  PSP down → asked ever less, nothing fails: TestAPSPThatIsDownForHoursIsAskedLessAndLessAndNothingFails
+	61  "not found" too early → no proof: TestNotFoundTooEarlyIsNoProof, TestASilenceAskedForTooEarlyIsNoProofWhenItsAnswerComesLate
+
+Webhook security
+
+	62  rotation → both secrets in the window: TestARetiredSecretVerifiesInItsWindowOnly
+	63  replay outside the tolerance → 401: TestAStaleOrFutureDeliveryIsRefused
+	64  another's signature → 401: TestADeliveryThatIsNotThePSPsIsRefused
+	65  body re-encoded → raw bytes: TestTheExactBytesVerifyAndNoOthers, TestADeliveryInBase64IsDecodedBeforeItsSignatureIsChecked
+	66  no secret, unknown key → refused: TestWithoutASecretEveryDeliveryIsRefused, TestWithoutAUsableSecretNothingIsPosted
+
+Time, deployment, input
+
+	67  clocks apart → conditional writes, symmetric tolerance: TestAStaleOrFutureDeliveryIsRefused, TestALeaseIsTakenOnceUntilItRunsOut
+	68  clock back → versions order things: TestEachChangeIsOneVersionWithItsRow, TestAnswerToAnOlderSendingIsOldNews
+	69  old and new code → unknown attributes are kept, unknown words parked: TestUnknownAttributesSurviveEveryUpdate, TestAStatusOfNewerCodeIsParked, TestEveryScheduleHolds
+	70  rolled back → the same: TestUnknownFieldsAreIgnored, TestAKindOfNewerCodeIsLeftAlone
+	71  huge, deep, odd bodies → refused: TestABodyIsReadStrictly, FuzzBody
+	72  poison message → bounded attempts, the rest flows: TestAnItemThatKeepsFailingIsTriedEverMoreRarelyAndQuarantined, TestAPoisonPaymentDoesNotStarveTheOthers
+*/
+package explore
