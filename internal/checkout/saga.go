@@ -118,15 +118,23 @@ func (g *Saga) charged(ctx context.Context, c Checkout, p payment.Payment) error
 		return &journal.Conflict{Gate: true}
 	case payment.StatusProcessing, payment.StatusAuthorized:
 		return &WaitingError{"the PSP has not said yet"}
-	case payment.StatusFailed, payment.StatusCanceled:
-		if p.Failure != nil {
-			return g.turn(ctx, c, *p.Failure)
-		}
-		return g.turn(ctx, c, payment.Failure{Code: FailureCanceled})
-	case payment.StatusRefunded:
-		return g.turn(ctx, c, payment.Failure{Code: FailureRefunded})
+	case payment.StatusFailed, payment.StatusCanceled, payment.StatusRefunded:
+		return g.turn(ctx, c, whyNotPaid(p))
 	}
 	return fmt.Errorf("checkout: payment %s is %q", p.ID, p.Status)
+}
+
+// whyNotPaid is why a checkout fails whose payment has ended without money. Late
+// money that came and went since then is no reason of its own.
+func whyNotPaid(p payment.Payment) payment.Failure {
+	if p.Failure != nil {
+		return *p.Failure
+	}
+	_, late := p.Refund(payment.LateRefundID(p.ID))
+	if p.Status == payment.StatusRefunded && !late {
+		return payment.Failure{Code: FailureRefunded}
+	}
+	return payment.Failure{Code: FailureCanceled}
 }
 
 // Complete records what the order participant said; with the order there, it
