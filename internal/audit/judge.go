@@ -56,40 +56,38 @@ func (s *Service) charge(ctx context.Context, run Run, c psp.Charge) error {
 	if p, found, err = s.payment(ctx, c.PaymentID); err != nil {
 		return err
 	}
-	return s.settle(ctx, run, p, against(fresh, p, found, run.PSP), func(p payment.Payment) []difference {
-		return against(fresh, p, found, run.PSP)
-	})
+	return s.settle(ctx, run, p, func(p payment.Payment) []difference { return against(fresh, p, found, run.PSP) })
 }
 
 // unmet holds a payment that was captured here, and that the PSP's side does not
 // tell of, against the PSP's answer when it is asked.
 func (s *Service) unmet(ctx context.Context, run Run, p payment.Payment) error {
-	missing := []difference{{finding: Finding{
-		Kind: MissingAtPSP, PaymentID: p.ID, CheckoutID: p.CheckoutID, Reference: p.PSPReference, There: "nothing", Here: recorded(p),
-	}}}
-	same := func(payment.Payment) []difference { return missing }
+	missing := func(there string) comparison {
+		return func(p payment.Payment) []difference {
+			return []difference{{finding: Finding{
+				Kind: MissingAtPSP, PaymentID: p.ID, CheckoutID: p.CheckoutID, Reference: p.PSPReference, There: describe(there), Here: recorded(p),
+			}}}
+		}
+	}
 	if s.Providers[run.PSP] == nil {
-		return s.settle(ctx, run, p, missing, same)
+		return s.settle(ctx, run, p, missing("nothing"))
 	}
 	c, err := s.lookUp(ctx, run.PSP, psp.LookupRequest{Reference: p.PSPReference, PaymentID: string(p.ID)})
 	switch {
 	case errors.Is(err, psp.ErrNotFound):
-		return s.settle(ctx, run, p, missing, same)
+		return s.settle(ctx, run, p, missing("nothing"))
 	case err != nil:
 		return err
 	case c.PaymentID != string(p.ID):
-		missing[0].finding.There = describe("the charge of another payment, " + c.PaymentID)
-		return s.settle(ctx, run, p, missing, same)
+		return s.settle(ctx, run, p, missing("the charge of another payment, "+c.PaymentID))
 	case run.Source == SourceFile: // it is there, and not in the file
-		missing[0].finding.There = describe(told(c) + ", not in the file")
-		return s.settle(ctx, run, p, missing, same)
+		return s.settle(ctx, run, p, missing(told(c)+", not in the file"))
 	}
 	fresh, found, err := s.payment(ctx, string(p.ID))
 	if err != nil {
 		return err
 	}
-	again := func(p payment.Payment) []difference { return against(c, p, found, run.PSP) }
-	return s.settle(ctx, run, fresh, again(fresh), again)
+	return s.settle(ctx, run, fresh, func(p payment.Payment) []difference { return against(c, p, found, run.PSP) })
 }
 
 // entry holds a row of a settlement file against its payment.
@@ -101,10 +99,9 @@ func (s *Service) entry(ctx context.Context, run Run, e Entry) error {
 	if !found {
 		f := Finding{Kind: MissingHere, Reference: e.Reference, Refund: e.Refund, Line: e.Line,
 			There: describe(fmt.Sprintf("%s, %s, of %s", e.Kind, e.Amount, e.PaymentID)), Here: "no such payment"}
-		return s.settle(ctx, run, p, []difference{{finding: f}}, func(payment.Payment) []difference { return []difference{{finding: f}} })
+		return s.settle(ctx, run, p, func(payment.Payment) []difference { return []difference{{finding: f}} })
 	}
-	again := func(p payment.Payment) []difference { return compareEntry(e, p, run.PSP) }
-	return s.settle(ctx, run, p, again(p), again)
+	return s.settle(ctx, run, p, func(p payment.Payment) []difference { return compareEntry(e, p, run.PSP) })
 }
 
 // lookUp asks the PSP. Its error is psp.ErrNotFound, or means that there was no answer.
@@ -131,8 +128,12 @@ func (s *Service) news(ctx context.Context, run Run, all []difference) (bool, er
 	return false, nil
 }
 
-// settle writes differences down and puts right what can be. Again compares anew.
-func (s *Service) settle(ctx context.Context, run Run, p payment.Payment, all []difference, again func(payment.Payment) []difference) error {
+// comparison is how the PSP's side and a payment differ.
+type comparison func(payment.Payment) []difference
+
+// settle writes the differences of a payment down and puts right what can be.
+func (s *Service) settle(ctx context.Context, run Run, p payment.Payment, compare comparison) error {
+	all := compare(p)
 	if news, err := s.news(ctx, run, all); err != nil || !news {
 		return err
 	}
@@ -160,7 +161,7 @@ func (s *Service) settle(ctx context.Context, run Run, p payment.Payment, all []
 	if err != nil {
 		return err
 	}
-	left := again(after)
+	left := compare(after)
 	for _, d := range all {
 		if d.remedy != remedyAsk {
 			continue

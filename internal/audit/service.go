@@ -223,19 +223,17 @@ func (s *Service) begun(ctx context.Context, r Request, run Run) (id string, fou
 // then is. A PSP that gives no answer stops it, and that is no error. Errors:
 // ErrNotFound, or the store's.
 func (s *Service) Continue(ctx context.Context, id string) (Run, error) {
+	begin, over := context.WithTimeout(ctx, budget-lastPage)
+	defer over()
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	last := time.Now().Add(budget - lastPage)
-	if deadline, ok := ctx.Deadline(); ok {
-		last = deadline.Add(-lastPage)
-	}
 	w := &walk{s: s}
 	for {
 		run, err := s.Store.Run(ctx, id)
 		if err != nil {
 			return Run{}, fmt.Errorf("read run %s: %w", id, err)
 		}
-		if run.Status != StatusRunning || w.stopped || !time.Now().Before(last) {
+		if run.Status != StatusRunning || w.stopped || begin.Err() != nil {
 			return run, nil
 		}
 		next, met, err := w.page(ctx, run)
