@@ -146,7 +146,7 @@ func (s *Service) settle(ctx context.Context, run Run, p payment.Payment, compar
 		}
 		d.finding.NeedsReview = d.remedy == remedyNone
 		ask = ask || d.remedy == remedyAsk
-		if err := s.Store.AddFinding(ctx, run.ID, d.finding); err != nil {
+		if _, err := s.Store.AddFinding(ctx, run.ID, d.finding); err != nil {
 			return fmt.Errorf("add finding: %w", err)
 		}
 	}

@@ -39,8 +39,9 @@ type Store interface {
 	// Met calls do for every payment that pages of the run have met.
 	Met(ctx context.Context, id string, do func(payment.ID)) error
 
-	// AddFinding writes a finding that is not there yet, and counts it.
-	AddFinding(ctx context.Context, runID string, f Finding) error
+	// AddFinding writes a finding that is not there yet, and counts it; fresh is false
+	// for one that was there.
+	AddFinding(ctx context.Context, runID string, f Finding) (fresh bool, err error)
 	// SettleFinding writes how a finding that is open ended, and counts that.
 	SettleFinding(ctx context.Context, runID string, f Finding) error
 	// Settled reports whether a finding is there and has ended.

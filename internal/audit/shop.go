@@ -77,10 +77,11 @@ func (s *Service) shop(ctx context.Context, run Run, id string) error {
 	for i := range all {
 		d := &all[i]
 		d.finding.At, d.finding.NeedsReview = s.Now(), d.remedy == remedyNone
-		if err := s.Store.AddFinding(ctx, run.ID, d.finding); err != nil {
+		fresh, err := s.Store.AddFinding(ctx, run.ID, d.finding)
+		if err != nil {
 			return fmt.Errorf("add finding: %w", err)
 		}
-		if d.finding.Kind == StatusDiffers { // an order that nobody paid for
+		if fresh && d.finding.Kind == StatusDiffers { // an order that nobody paid for
 			s.Meter.Count(checkout.MetricOrderWithoutPayment, 1)
 		}
 		if d.remedy == remedyNone || !run.Repair {

@@ -266,16 +266,17 @@ func decodeFinding(item store.Item) audit.Finding {
 }
 
 // AddFinding writes a finding that is not there yet, and counts it in the same
-// transaction: once, however often it is found.
-func (t *Table) AddFinding(ctx context.Context, runID string, f audit.Finding) error {
+// transaction: once, however often it is found. Fresh is false for one that was there.
+func (t *Table) AddFinding(ctx context.Context, runID string, f audit.Finding) (fresh bool, err error) {
 	add := map[string]int64{prefixCount + string(f.Kind): 1}
 	if f.NeedsReview {
 		add[attrReview] = 1
 	}
-	return ignoreCondition(t.table.Write(ctx,
+	err = t.table.Write(ctx,
 		store.Write{Kind: store.Put, Key: findingKey(runID, f), Item: encodeFinding(f), If: store.Absent()},
 		store.Write{Kind: store.Update, Key: auditKey(runID), Add: add, If: store.Exists()},
-	))
+	)
+	return err == nil, ignoreCondition(err)
 }
 
 // SettleFinding writes how a finding that is open ended, and counts that: once.
