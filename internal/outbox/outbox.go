@@ -8,8 +8,9 @@ payment. Its event has an id made of what it is about and the version, so that a
 consumer drops repeats by id, orders by version, and finds gaps by it.
 
 What fails and what then: an event that could not be published, or whose saga
-could not be woken, is reported, and its row comes again. What a stream outage
-swallows is found by the reconciler, by due dates.
+could not be woken, is reported, and its row comes again. What an outage longer than
+the stream remembers swallows is found by the sweep, where something is due, and by a
+reconciliation, which brings the rows that never got out into the stream again.
 */
 package outbox
 
