@@ -57,9 +57,10 @@ func (s *Service) cancel(ctx context.Context, r CancelRequest, f found) (Result,
 		// The cancel is committed; the sweep goes on with it.
 		s.Log.WarnContext(ctx, "cancel left to the sweep", "payment_id", string(p.ID), "reason", err.Error())
 	}
-	if driven.ID != "" {
-		p = driven
+	if driven.ID == "" {
+		driven = s.latest(ctx, p)
 	}
+	p = driven
 	if p.Status == payment.StatusCanceled || p.Status.Open() {
 		return Result{Payment: p}, nil
 	}

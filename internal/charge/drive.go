@@ -227,7 +227,7 @@ func (s *Service) Follow(ctx context.Context, p payment.Payment, source journal.
 		s.Log.WarnContext(ctx, "left to the sweep", "payment_id", string(p.ID), "reason", err.Error())
 	}
 	if driven.ID == "" {
-		return p
+		return s.latest(ctx, p)
 	}
 	return driven
 }
