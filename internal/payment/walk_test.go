@@ -252,6 +252,10 @@ func brokenStatus(p payment.Payment, e payment.Event, next payment.Payment) stri
 		return "canceled while a charge may live"
 	case e.Type == payment.EventSent && (p.CancelCause != "" || !e.At.Before(p.ExpiresAt)):
 		return "a charge left after the cancel or the deadline"
+	case e.Type == payment.EventVoidSent && p.Status.Open() && p.CancelCause == "":
+		return "voided what may still be sent"
+	case e.Type == payment.EventAbsent && p.Create.State == payment.OperationAnswered:
+		return "absent, though the PSP had told of it"
 	case p.CancelCause != "" && next.CancelCause != p.CancelCause:
 		return "the cause of the cancel has changed"
 	case p.Buried && !next.Buried, !p.HoldsReference && next.HoldsReference:
