@@ -248,6 +248,8 @@ func TestACapturedPaymentIsLookedUpWhenTheListIsTooYoung(t *testing.T) {
 	}
 	outside := w.run(func(r *audit.Request) { r.From, r.To = w.Clock.Now().Add(time.Second), w.Clock.Now().Add(time.Hour) })
 	w.wantFindings(outside)
+	before := w.run(func(r *audit.Request) { r.To = flowtest.Start.Add(-time.Minute) })
+	w.wantFindings(before)
 }
 
 func TestAShopIsHeldAgainstItsPayments(t *testing.T) {
@@ -310,7 +312,7 @@ func TestAnOrderWithoutACapturedPaymentIsAnAlarm(t *testing.T) {
 
 func TestARunGoesOnWhereItStopped(t *testing.T) {
 	w := newWorld(t)
-	for i := range 23 {
+	for i := range 60 {
 		w.charged(fmt.Sprint("k", i), psptest.TokenTimeoutCapturedSilent, payment.StatusProcessing)
 	}
 	pages := 0
@@ -325,7 +327,7 @@ func TestARunGoesOnWhereItStopped(t *testing.T) {
 	if err != nil || replayed || run.Status != audit.StatusRunning || run.Charges != 5 {
 		t.Fatalf("got %+v, %t, %v, want it running after one page", run, replayed, err)
 	}
-	for range 10 {
+	for range 20 {
 		if run, replayed, err = w.audit.Start(t.Context(), r); err != nil || !replayed {
 			t.Fatalf("got %+v, %t, %v, want the same run driven on", run, replayed, err)
 		}
@@ -333,7 +335,7 @@ func TestARunGoesOnWhereItStopped(t *testing.T) {
 			break
 		}
 	}
-	if run.Status != audit.StatusCompleted || run.Charges != 23 || run.Repaired != 23 || run.Counts[audit.StatusDiffers] != 23 {
+	if run.Status != audit.StatusCompleted || run.Charges != 60 || run.Repaired != 60 || run.Counts[audit.StatusDiffers] != 60 {
 		t.Errorf("got %+v, want every charge once", run)
 	}
 	r.Fingerprint = "other"
@@ -344,7 +346,7 @@ func TestARunGoesOnWhereItStopped(t *testing.T) {
 	if err != nil || next != "" || len(runs) != 1 || runs[0].ID != run.ID {
 		t.Errorf("got %v, %v, want the one run", runs, err)
 	}
-	if w.Meter.Of(audit.MetricCompleted) != 1 || w.Meter.Of(audit.MetricFindings) != 23 {
+	if w.Meter.Of(audit.MetricCompleted) != 1 || w.Meter.Of(audit.MetricFindings) != 60 {
 		t.Errorf("got metrics %d, %d, want one run and its findings", w.Meter.Of(audit.MetricCompleted), w.Meter.Of(audit.MetricFindings))
 	}
 }
