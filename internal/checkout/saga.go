@@ -142,8 +142,6 @@ func whyNotPaid(p payment.Payment) payment.Failure {
 func (g *Saga) Complete(ctx context.Context, id string, said OrderAnswer) error {
 	return g.step(ctx, id, func(c Checkout) error {
 		switch {
-		case c.Status == StatusCompleted:
-			return nil
 		case c.Direction == Backward:
 			return backward(c)
 		case c.Status == StatusNeedsReview:

@@ -12,7 +12,9 @@ import (
 	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/checkout/sagatest"
 	"github.com/kessai/kessai/internal/command"
+	"github.com/kessai/kessai/internal/flowtest"
 	"github.com/kessai/kessai/internal/inventory"
+	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/order"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp"
@@ -246,4 +248,45 @@ func TestAStoreThatGivesNoAnswerIsUnavailable(t *testing.T) {
 	}
 	w.Settle()
 	w.WantCheckout(c.ID, checkout.StatusCompleted, "")
+}
+
+func TestAStepThatLosesARaceDecidesAnew(t *testing.T) {
+	ofCheckout := func(writes []store.Write) bool { return strings.HasPrefix(writes[0].Key.PK, "CHECKOUT#") }
+	t.Run("another execution was faster", func(t *testing.T) {
+		w := stocked(t)
+		c := w.Ordered("k", sagatest.Basket{})
+		w.Store.Before(ofCheckout, func() error { w.Again(c.ID); return nil })
+		if err := w.Saga.Charge(t.Context(), c.ID, inventory.Reserved); err != nil {
+			t.Errorf("got %v, want to agree with the winner", err)
+		}
+		w.Settle()
+		w.WantCheckout(c.ID, checkout.StatusCompleted, "")
+	})
+	t.Run("another execution has turned back before the charge left", func(t *testing.T) {
+		w := stocked(t)
+		c := w.Ordered("k", sagatest.Basket{})
+		sends := flowtest.Row(payment.EventSent)
+		w.Store.Before(sends, func() error {
+			_ = w.Saga.Charge(t.Context(), c.ID, inventory.OutOfStock)
+			return nil
+		})
+		err := w.Saga.Charge(t.Context(), c.ID, inventory.Reserved)
+		if _, ok := errors.AsType[*checkout.BackwardError](err); !ok {
+			t.Errorf("got %v, want a BackwardError", err)
+		}
+		w.Settle()
+		w.WantCheckout(c.ID, checkout.StatusFailed, "out_of_stock")
+	})
+	t.Run("it loses every race", func(t *testing.T) {
+		w := stocked(t)
+		c := w.Ordered("k", sagatest.Basket{})
+		for range 8 {
+			w.Store.Before(ofCheckout, flowtest.Refused)
+		}
+		if err := w.Saga.Charge(t.Context(), c.ID, inventory.Reserved); !errors.Is(err, journal.ErrBusy) {
+			t.Errorf("got %v, want ErrBusy", err)
+		}
+		w.Settle()
+		w.WantCheckout(c.ID, checkout.StatusCompleted, "")
+	})
 }

@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -188,6 +189,36 @@ func TestSchedule06NoOrderForRefundedMoney(t *testing.T) {
 		w.WantCheckout(c.ID, checkout.StatusCompleted, "")
 		w.Want(c.PaymentID, payment.StatusRefunded)
 	})
+}
+
+// closedStock sells nothing until it is opened.
+type closedStock struct {
+	checkout.Stock
+	open *bool
+}
+
+func (s closedStock) Sell(ctx context.Context, merchantID, checkoutID string) error {
+	if !*s.open {
+		return errTimeout
+	}
+	return s.Stock.Sell(ctx, merchantID, checkoutID)
+}
+
+func TestSchedule06PastThePivotItIsFinishedHoweverOftenThatMustBeTried(t *testing.T) {
+	w := stocked(t)
+	w.Rough = true
+	open := false
+	w.Saga.Stock = closedStock{w.Saga.Stock, &open}
+	c := w.Bought("k", sagatest.Basket{})
+	w.WantEvents(c.ID, words("created stock_reserved charged order_created")...)
+	w.PSP.RefundDirect(string(c.PaymentID), sagatest.Price)
+	w.Deliver(w.PSP.Drain()...)
+	w.Pass(3 * time.Minute)
+	w.WantCheckout(c.ID, checkout.StatusPending, "")
+	open = true
+	w.Pass(10 * time.Minute)
+	w.WantCheckout(c.ID, checkout.StatusCompleted, "")
+	w.WantStock(sagatest.Tee, 9, 0, 1)
 }
 
 func TestSchedule07NobodyIsChargedHoursLater(t *testing.T) {

@@ -33,7 +33,8 @@ var stories = []story{
 	{"customer leaves", sagatest.Basket{Token: psptest.TokenRequiresAction}, nil, 32 * time.Minute, checkout.StatusFailed, "payment_expired"},
 	{"no answer", sagatest.Basket{Token: psptest.TokenTimeoutCapturedSilent}, nil, 2 * time.Minute, checkout.StatusCompleted, ""},
 	{
-		"refund late", sagatest.Basket{SKU: rejected, Token: psptest.TokenRefundPendingFailed},
+		"refund late",
+		sagatest.Basket{SKU: rejected, Token: psptest.TokenRefundPendingFailed},
 		func(w *sagatest.World, c checkout.Checkout) {
 			w.PSP.SettleRefund(string(payment.CompensationRefundID(c.PaymentID, 0)), psp.RefundSucceeded)
 		}, 0, checkout.StatusFailed, "order_rejected",
