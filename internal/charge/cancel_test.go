@@ -238,29 +238,35 @@ func TestACancelWhoseProcessDiesIsFinished(t *testing.T) {
 		"before its answer":          func(w *World) { w.OnAnswer(psptest.OperationCancel, w.Die) },
 		"before it is recorded":      func(w *World) { w.Store.Before(Row(payment.EventVoided), w.Die) },
 	} {
-		for _, by := range []string{"sweep", "key"} {
-			t.Run(name+" by "+by, func(t *testing.T) {
-				w := New(t)
-				p := w.Charged("k", Order{Token: psptest.TokenPending}, payment.StatusProcessing)
-				w.Crash(func() {
-					dies(w)
-					w.Cancel("c", p.ID)
-				})
-				if by == "sweep" {
-					w.Pass(2 * time.Minute)
-				} else {
-					w.Clock.Advance(time.Minute)
-					w.Sweep()
-				}
-				r, err := w.Cancel("c", p.ID)
-				if err != nil || !r.Replayed || r.Payment.Status != payment.StatusCanceled {
-					t.Fatalf("got %s replayed %t, %v, want canceled", r.Payment.Status, r.Replayed, err)
-				}
-				if c := w.PSP.Charges()[0]; c.Status != psp.StatusCanceled {
-					t.Errorf("the psp's charge is %s, want it voided", c.Status)
-				}
+		t.Run(name, func(t *testing.T) {
+			w := New(t)
+			p := w.Charged("k", Order{Token: psptest.TokenPending}, payment.StatusProcessing)
+			w.Crash(func() {
+				dies(w)
+				w.Cancel("c", p.ID)
 			})
-		}
+			w.Pass(2 * time.Minute)
+			r, err := w.Cancel("c", p.ID)
+			if err != nil || !r.Replayed || r.Payment.Status != payment.StatusCanceled {
+				t.Fatalf("got %s replayed %t, %v, want canceled", r.Payment.Status, r.Replayed, err)
+			}
+			if c := w.PSP.Charges()[0]; c.Status != psp.StatusCanceled {
+				t.Errorf("the psp's charge is %s, want it voided", c.Status)
+			}
+		})
+	}
+}
+
+func TestARepeatOfACancelSendsTheVoidThatIsOwed(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{Token: psptest.TokenPending}, payment.StatusProcessing)
+	w.Crash(func() {
+		w.Store.After(Row(payment.EventCancelRequested), w.Die)
+		w.Cancel("c", p.ID)
+	})
+	r, err := w.Cancel("c", p.ID)
+	if err != nil || !r.Replayed || r.Payment.Status != payment.StatusCanceled {
+		t.Fatalf("got %s replayed %t, %v, want canceled at once", r.Payment.Status, r.Replayed, err)
 	}
 }
 

@@ -64,8 +64,10 @@ func TestACaptureWithoutAnAnswerIsInDoubtAndFoundOut(t *testing.T) {
 			if err != nil || r.Payment.Status != payment.StatusAuthorized || !r.Payment.InDoubt() {
 				t.Fatalf("got %s in doubt %t, %v, want it held and in doubt", r.Payment.Status, r.Payment.InDoubt(), err)
 			}
-			if _, err := w.Capture("c2", id, 10000); !errors.Is(err, charge.ErrInvalidStatus) {
-				t.Errorf("another capture: got %v, want %v while one is open", err, charge.ErrInvalidStatus)
+			for _, amount := range []int64{4000, 10000} {
+				if _, err := w.Capture("c2", id, amount); !errors.Is(err, charge.ErrInvalidStatus) {
+					t.Errorf("another capture of %d: got %v, want %v while one is open", amount, err, charge.ErrInvalidStatus)
+				}
 			}
 			again, err := w.Capture("c", id, 4000)
 			if err != nil || !again.Replayed || again.Payment.Status != payment.StatusAuthorized {

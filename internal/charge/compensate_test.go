@@ -2,6 +2,7 @@ package charge_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -277,6 +278,9 @@ func TestAPSPThatIsDownLeavesACompensationPending(t *testing.T) {
 		compensate(w, id, 1, charge.CompensationPending)
 	}
 	w.WantCalls(psptest.OperationCancel, 1)
+	if rows := w.Types(id); strings.Count(strings.Join(rows, " "), string(payment.EventCancelRequested)) != 1 {
+		t.Errorf("got rows %v, want the cancel asked for once", rows)
+	}
 	for _, operation := range psptest.Operations() {
 		w.PSP.Before(operation, nil)
 	}
@@ -289,8 +293,10 @@ func TestAMerchantsRefundWaitsForTheCheckoutToEnd(t *testing.T) {
 	send(w, id, payment.StatusCaptured)
 	for _, status := range []string{"pending", "requires_action"} {
 		checkout(w, "forward", status)
-		if _, err := w.Refund("r", id, 0); !errors.Is(err, charge.ErrCheckoutPending) {
-			t.Errorf("%s: got %v, want %v", status, err, charge.ErrCheckoutPending)
+		for _, amount := range []int64{0, 5001} { // whatever else is wrong with it
+			if _, err := w.Refund("r", id, amount); !errors.Is(err, charge.ErrCheckoutPending) {
+				t.Errorf("%s, %d: got %v, want %v", status, amount, err, charge.ErrCheckoutPending)
+			}
 		}
 	}
 	w.WantCalls(psptest.OperationRefund, 0)
@@ -310,4 +316,40 @@ func TestLateMoneyOfACheckoutIsWaitedFor(t *testing.T) {
 	w.Pass(2 * time.Minute)
 	compensate(w, id, 1, charge.CompensationDone)
 	w.Want(id, payment.StatusRefunded)
+}
+
+func TestAChargeInDoubtThatThePSPCapturedIsRefundedAtOnce(t *testing.T) {
+	w, id := owned(t, Order{Token: psptest.TokenTimeoutCapturedSilent})
+	send(w, id, payment.StatusProcessing)
+	checkout(w, "backward", "pending")
+	w.Clock.Advance(time.Minute)
+	compensate(w, id, 1, charge.CompensationDone)
+	w.Want(id, payment.StatusRefunded)
+}
+
+func TestARefundOfLateMoneyThatNobodySentIsSentByTheCompensation(t *testing.T) {
+	w, id := owned(t, Order{Token: psptest.TokenLateCaptured})
+	send(w, id, payment.StatusProcessing)
+	checkout(w, "backward", "pending")
+	compensate(w, id, 1, charge.CompensationDone)
+	w.PSP.CaptureLate(string(id))
+	w.Crash(func() {
+		w.Store.After(Row(payment.EventLateCaptured), w.Die)
+		w.Deliver(w.PSP.Drain()...)
+	})
+	compensate(w, id, 1, charge.CompensationDone)
+	w.Want(id, payment.StatusRefunded)
+}
+
+func TestACompensationWaitsForARefundThatIsUnderWayAtThePSP(t *testing.T) {
+	w, id := owned(t, Order{})
+	send(w, id, payment.StatusCaptured)
+	w.Lies = true // made at the psp, and pending there
+	refund := psp.Event{Charge: w.PSP.Charges()[0], Refund: &psp.Refund{Reference: "rf_9", Amount: 5000, Status: psp.RefundPending}}
+	w.Deliver(w.PSP.Push(refund))
+	compensate(w, id, 1, charge.CompensationPending)
+	w.WantCalls(psptest.OperationRefund, 0)
+	refund.Refund.Status = psp.RefundSucceeded
+	w.Deliver(w.PSP.Push(refund))
+	compensate(w, id, 1, charge.CompensationDone)
 }

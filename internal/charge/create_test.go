@@ -3,6 +3,7 @@ package charge_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -241,7 +242,8 @@ func TestAThrottledChargeIsSentAgainWhenThePSPSaidSo(t *testing.T) {
 func TestAPaymentIsItsMerchantsOnly(t *testing.T) {
 	w := New(t)
 	p := w.Charged("k", Order{}, payment.StatusCaptured)
-	for _, id := range []payment.ID{p.ID, "pay_01KDYAK348M9S346Q3D2999999", "pay_x", ""} {
+	long := payment.ID(strings.Repeat("x", 4000))
+	for _, id := range []payment.ID{p.ID, "pay_01KDYAK348M9S346Q3D2999999", "pay_x", "", "\xff", long} {
 		if _, err := w.Charges.Payment(w.Context(), OtherMerchant, id); !errors.Is(err, charge.ErrNotFound) {
 			t.Errorf("%q: got %v, want %v", id, err, charge.ErrNotFound)
 		}

@@ -152,11 +152,7 @@ func (d *drive) do(ctx context.Context, p payment.Payment, step payment.Step, se
 		if err != nil {
 			return p, err
 		}
-		next, err = s.sendCapture(ctx, next, d.source)
-		if errors.Is(err, ErrCaptureRefused) {
-			err = nil // recorded; the merchant sees it
-		}
-		return next, err
+		return s.sendCapture(ctx, next, d.source)
 	case payment.StepRefund:
 		next, err := intent(payment.Event{Type: payment.EventRefundSent, Refund: payment.RefundEvent{ID: step.Refund}})
 		if err != nil {

@@ -1,10 +1,12 @@
 package charge_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	. "github.com/kessai/kessai/internal/flowtest"
+	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/lease"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp/psptest"
@@ -131,4 +133,43 @@ func TestALeaseThatCannotBeReleasedRunsOut(t *testing.T) {
 	w.PSP.Approve(string(p.ID))
 	w.Pass(2 * time.Minute)
 	w.Want(p.ID, payment.StatusCaptured)
+}
+
+// The other worker's clock may be ahead of ours: then the lease is lost before we
+// think that it is over.
+func TestAWorkerWhoseFenceIsLostAsksThePSPNothing(t *testing.T) {
+	w := New(t)
+	w.Charged("k", Order{Token: psptest.TokenErrorOnce}, payment.StatusProcessing)
+	id := payment.ID(payment.IDPrefix + ULID(1))
+	w.Clock.Advance(time.Minute)
+	w.Store.Before(Row(payment.EventSent), Then(func() {
+		ahead := w.Clock.Now().Add(Durations.LeaseTTL)
+		if _, err := w.Table.AcquireLease(w.Context(), id, ahead, ahead.Add(Durations.LeaseTTL)); err != nil {
+			t.Fatal(err)
+		}
+	}))
+	w.Sweep()
+	w.WantCalls(psptest.OperationLookup, 1)
+	w.WantCalls(psptest.OperationCreate, 1)
+}
+
+func TestAWorkerWhoseCallerGaveUpLetsGoAndPutsOff(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{Token: psptest.TokenTimeoutCapturedSilent}, payment.StatusProcessing)
+	w.Clock.Advance(time.Minute)
+	ctx, giveUp := context.WithCancel(w.Context())
+	w.OnCall(psptest.OperationLookup, func() error {
+		giveUp()
+		return Lost()
+	})
+	if _, err := w.Charges.Drive(ctx, p.ID, journal.SourceReconciler); err == nil {
+		t.Fatal("got no error, want the look-up's")
+	}
+	got := w.Payment(p.ID)
+	if !got.LeaseUntil.IsZero() {
+		t.Errorf("the lease is held until %s", got.LeaseUntil)
+	}
+	if !got.DueAt.After(w.Clock.Now()) || got.Tries != 1 {
+		t.Errorf("got due at %s after %d tries, want it put off", got.DueAt, got.Tries)
+	}
 }

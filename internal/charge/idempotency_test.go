@@ -10,6 +10,7 @@ import (
 	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp/psptest"
+	"github.com/kessai/kessai/internal/store"
 )
 
 // operation is one kind of request with an effect at the PSP, on a payment that is
@@ -321,4 +322,41 @@ func TestARecordThatTheTableDeletedIsNoObstacle(t *testing.T) {
 	if err != nil || r.Replayed || r.Payment.Status != payment.StatusCaptured {
 		t.Fatalf("got %s replayed %t, %v, want a new payment", r.Payment.Status, r.Replayed, err)
 	}
+}
+
+func TestAConflictOfTheRecordAloneIsDecidedAnew(t *testing.T) {
+	w := New(t)
+	p := w.Charged("ready", Order{Manual: true}, payment.StatusAuthorized)
+	record := store.Item{"resource_id": string(p.ID), "fingerprint": "x"}
+	w.Store.Before(Row(payment.EventCaptureRequested), func() error { return Refusing(2, record) })
+	r, err := w.Capture("k", p.ID, 0)
+	if err != nil || r.Replayed || r.Payment.Status != payment.StatusCaptured {
+		t.Fatalf("got %s replayed %t, %v, want a first use", r.Payment.Status, r.Replayed, err)
+	}
+}
+
+// A request that died, and whose key is too old at the PSP to be sent again, is
+// shown as it is.
+func TestATakeoverPastHalfItsKeysLifeSendsNothing(t *testing.T) {
+	each(t, func(t *testing.T, o operation) {
+		if o.sends == psptest.OperationCreate {
+			return // its deadline is long over then
+		}
+		w, id := o.begin(t)
+		w.Crash(func() {
+			w.OnCall(o.sends, w.Die)
+			o.do(w, id)
+		})
+		w.Clock.Advance(12*time.Hour - time.Second)
+		w.Crash(func() { // while it is young it is taken over
+			w.OnCall(o.sends, w.Die)
+			o.do(w, id)
+		})
+		w.Clock.Advance(time.Minute)
+		r, err := o.do(w, id)
+		if err != nil || !r.Replayed || o.done(r) {
+			t.Fatalf("got %s replayed %t, %v, want it as it is", r.Payment.Status, r.Replayed, err)
+		}
+		w.WantCalls(o.sends, 2)
+	})
 }

@@ -245,3 +245,21 @@ func TestARefundThatWaitsForAPersonDoesNotHoldUpTheNext(t *testing.T) {
 		t.Errorf("first: got %s, want it pending", r.Status)
 	}
 }
+
+func TestAThrottledRefundIsSentAgainWhenThePSPSaidSo(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{}, payment.StatusCaptured)
+	w.OnCall(psptest.OperationRefund, func() error {
+		return &psp.Error{Operation: "refund", Outcome: psp.OutcomeThrottled, RetryAfter: 10 * time.Second}
+	})
+	refund := w.Refunded("r", p.ID, 2000, payment.RefundPending)
+	if refund.Operation.State != payment.OperationNotRun {
+		t.Errorf("got %s, want it known not to have run", refund.Operation.State)
+	}
+	w.Clock.Advance(10*time.Second - time.Millisecond)
+	w.Refunded("r", p.ID, 2000, payment.RefundPending)
+	w.WantCalls(psptest.OperationRefund, 1)
+	w.Clock.Advance(time.Millisecond)
+	w.Refunded("r", p.ID, 2000, payment.RefundSucceeded)
+	w.WantCalls(psptest.OperationRefund, 2)
+}

@@ -20,6 +20,11 @@ var ErrSilent = fmt.Errorf("flowtest: no answer from the table: %w", store.ErrUn
 // condition did not hold, though it did.
 func Refused() error { return &store.ConditionError{Failed: []store.Failed{{Index: 0}}} }
 
+// Refusing is a table that says so of that write alone, whose item it was.
+func Refusing(index int, old store.Item) error {
+	return &store.ConditionError{Failed: []store.Failed{{Index: index, Old: old}}}
+}
+
 // Store is the table with moments to hook into. It is safe for concurrent use; a
 // hook may use the table again.
 type Store struct {
