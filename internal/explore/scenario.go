@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -11,8 +12,17 @@ import (
 
 // Scenarios are all of them.
 func Scenarios() []Scenario {
-	captured := terms{token: psptest.TokenCaptured, reference: "order-42"}
-	action := terms{token: psptest.TokenRequiresAction}
+	return slices.Concat(chargeScenarios(), afterScenarios(), checkoutScenarios())
+}
+
+// What is asked for: a charge that is captured at once, and one whose customer must act.
+var (
+	captured = terms{token: psptest.TokenCaptured, reference: "order-42"}
+	action   = terms{token: psptest.TokenRequiresAction}
+)
+
+// chargeScenarios are about a charge on its way.
+func chargeScenarios() []Scenario {
 	return []Scenario{
 		{Name: "pay", Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil)}
@@ -44,25 +54,9 @@ func Scenarios() []Scenario {
 		{Name: "action cancel", Private: inbox, Timeless: true, Actors: func() []*actor {
 			return []*actor{pay("api", "k", action, nil), approval(), cancel("cancel", "c", paymentIs(payment.StatusRequiresAction)), hook("webhook")}
 		}},
-		{Name: "refund refund webhook", Private: inbox, Timeless: true, Before: func(w *world) { w.prepare(captured) }, Actors: func() []*actor {
-			return []*actor{refund("refund 1", "r1", 3000, nil), refund("refund 2", "r2", 3000, nil), hook("webhook")}
-		}},
-		{Name: "capture cancel", Timeless: true, Before: func(w *world) { w.prepare(terms{token: psptest.TokenCaptured, manual: true}) }, Actors: func() []*actor {
-			return []*actor{capture("capture", "p", 3000, nil), cancel("cancel", "c", nil)}
-		}},
-		{Name: "late capture", Private: inbox, Timeless: true, Actors: func() []*actor {
-			return []*actor{
-				pay("api", "k", terms{token: psptest.TokenLateCaptured, reference: "order-42"}, nil),
-				cancel("cancel", "c", paymentExists), lateMoney(paymentIs(payment.StatusCanceled)), hook("webhook"),
-			}
-		}},
 		{Name: "repeat at once", Timeless: true, Actors: func() []*actor {
 			o := terms{token: psptest.TokenCaptured}
 			return []*actor{pay("api 1", "k", o, nil), pay("api 2", "k", o, nil)}
-		}},
-		{Name: "late capture unheard", Timeless: true, Actors: func() []*actor {
-			o := terms{token: psptest.TokenLateCaptured, reference: "order-42"}
-			return []*actor{pay("api", "k", o, nil), cancel("cancel", "c", paymentExists), lateMoney(paymentIs(payment.StatusCanceled))}
 		}},
 		{Name: "two keys one order", Private: inbox, Timeless: true, Actors: func() []*actor {
 			return []*actor{pay("api 1", "k1", captured, nil), pay("api 2", "k2", captured, nil)}
@@ -75,6 +69,29 @@ func Scenarios() []Scenario {
 				pay("api", "k", action, nil), cancel("cancel", "c", paymentIs(payment.StatusRequiresAction)),
 				pay("repeat", "k", action, paymentIs(payment.StatusRequiresAction, payment.StatusCanceled)), approval(),
 			}
+		}},
+	}
+}
+
+// afterScenarios are about what comes after it: refunds, captures, late money, other
+// code, other providers.
+func afterScenarios() []Scenario {
+	return []Scenario{
+		{Name: "refund refund webhook", Private: inbox, Timeless: true, Before: func(w *world) { w.prepare(captured) }, Actors: func() []*actor {
+			return []*actor{refund("refund 1", "r1", 3000, nil), refund("refund 2", "r2", 3000, nil), hook("webhook")}
+		}},
+		{Name: "capture cancel", Timeless: true, Before: func(w *world) { w.prepare(terms{token: psptest.TokenCaptured, manual: true}) }, Actors: func() []*actor {
+			return []*actor{capture("capture", "p", 3000, nil), cancel("cancel", "c", nil)}
+		}},
+		{Name: "late capture", Private: inbox, Timeless: true, Actors: func() []*actor {
+			return []*actor{
+				pay("api", "k", terms{token: psptest.TokenLateCaptured, reference: "order-42"}, nil),
+				cancel("cancel", "c", paymentExists), lateMoney(paymentIs(payment.StatusCanceled)), hook("webhook"),
+			}
+		}},
+		{Name: "late capture unheard", Timeless: true, Actors: func() []*actor {
+			o := terms{token: psptest.TokenLateCaptured, reference: "order-42"}
+			return []*actor{pay("api", "k", o, nil), cancel("cancel", "c", paymentExists), lateMoney(paymentIs(payment.StatusCanceled))}
 		}},
 		{Name: "refund key window", Before: func(w *world) { w.prepare(captured) }, Actors: func() []*actor {
 			return []*actor{refund("refund", "r", 3000, nil), clock(61*time.Second, 13*time.Hour), refund("repeat", "r", 3000, ended("refund")), sweep("sweep")}
@@ -104,6 +121,15 @@ func Scenarios() []Scenario {
 		{Name: "outbox relay", Relay: true, Timeless: true, Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), relay("relay 1"), relay("relay 2")}
 		}},
+		{Name: "inbox redelivery sweep", Actors: func() []*actor {
+			return []*actor{pay("api", "k", captured, nil), hook("webhook"), again("redelivery", 0), clock(2 * time.Minute), sweep("sweep")}
+		}},
+	}
+}
+
+// checkoutScenarios are about the saga and its participants.
+func checkoutScenarios() []Scenario {
+	return []Scenario{
 		{Name: "checkout", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
 			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42", nil)}
 		}},
@@ -129,9 +155,6 @@ func Scenarios() []Scenario {
 			return []*actor{
 				buy("api", "k", psptest.TokenRequiresAction, "order-42", nil), clock(deadline), sweep("sweep"), lateMoney(paymentIs(payment.StatusCanceled)), hook("webhook"),
 			}
-		}},
-		{Name: "inbox redelivery sweep", Actors: func() []*actor {
-			return []*actor{pay("api", "k", captured, nil), hook("webhook"), again("redelivery", 0), clock(2 * time.Minute), sweep("sweep")}
 		}},
 	}
 }
