@@ -63,7 +63,7 @@ func pay(name, key string, o terms, at when) *actor {
 	return process(name, at, func(w *world) { w.pay(name, key, o) })
 }
 
-func (w *world) pay(name, key string, o terms) payment.Payment {
+func (w *world) pay(name, key string, o terms) {
 	if used, again := w.keys[key]; !again || w.now.Sub(used) >= durations.IdempotencyTTL {
 		w.wanted++
 		w.keys[key] = w.now
@@ -83,7 +83,6 @@ func (w *world) pay(name, key string, o terms) payment.Payment {
 		r.Payment = m.Answer(w, r.Payment, key)
 	}
 	w.checkAnswer(answer{actor: name, key: "create " + key, payment: r.Payment, err: err, replayed: r.Replayed})
-	return r.Payment
 }
 
 // first is the payment that was made first, and whether there is one.
@@ -119,7 +118,8 @@ func ended(name string) when {
 	}
 }
 
-func cancel(name, key string, at when) *actor {
+func cancel(at when) *actor {
+	const name, key = "cancel", "c"
 	return process(name, at, func(w *world) {
 		id, _ := w.first()
 		r, err := w.charges.Cancel(background(), charge.CancelRequest{Request: request("/v1/payments/"+string(id)+"/cancel", key, ""), PaymentID: id})
@@ -131,7 +131,8 @@ func capture(name, key string, minor int64, at when) *actor {
 	return process(name, at, func(w *world) {
 		id, _ := w.first()
 		r, err := w.charges.Capture(background(), charge.CaptureRequest{
-			Request: request("/v1/payments/"+string(id)+"/capture", key, fmt.Sprint(minor)), PaymentID: id, Amount: minor})
+			Request: request("/v1/payments/"+string(id)+"/capture", key, fmt.Sprint(minor)), PaymentID: id, Amount: minor,
+		})
 		w.checkAnswer(answer{actor: name, key: "capture " + key, payment: r.Payment, err: err, replayed: r.Replayed})
 	})
 }
@@ -140,7 +141,8 @@ func refund(name, key string, minor int64, at when) *actor {
 	return process(name, at, func(w *world) {
 		id, _ := w.first()
 		r, err := w.charges.Refund(background(), charge.RefundRequest{
-			Request: request("/v1/payments/"+string(id)+"/refunds", key, fmt.Sprint(minor)), PaymentID: id, Amount: minor, Reason: "wish"})
+			Request: request("/v1/payments/"+string(id)+"/refunds", key, fmt.Sprint(minor)), PaymentID: id, Amount: minor, Reason: "wish",
+		})
 		w.checkAnswer(answer{actor: name, key: "refund " + key, payment: r.Payment, refund: r.RefundID, err: err, replayed: r.Replayed})
 	})
 }

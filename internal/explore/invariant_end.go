@@ -57,7 +57,7 @@ func (w *world) checkRowsAndStates() {
 		content := fmt.Sprint(item)
 		status := payment.Status(text(item, "status"))
 		_, state := cutState(key)
-		if strings.Contains(content, secretText) && !(state && status == payment.StatusRequiresAction) {
+		if strings.Contains(content, secretText) && (!state || status != payment.StatusRequiresAction) {
 			w.violate("S-SECRET", "%s holds a redirect", key)
 		}
 		if strings.Contains(content, "tok_") && !state {

@@ -60,7 +60,8 @@ func pspMutants() []Mutant {
 	return []Mutant{
 		{Name: "new_key_on_retry", Scenario: "pay retry clock", Faults: 1, Killer: []string{"S-KEY-STABLE", "S-CHARGE-ONCE"}, Provider: newKey},
 		{Name: "new_key_in_the_call", Scenario: "pay", Faults: 1, Killer: []string{"S-KEY-STABLE", "S-CHARGE-ONCE"}, Provider: newKeyAtOnce},
-		{Name: "time_out_is_decline", Scenario: "pay", Faults: 1, Killer: []string{"S-FAILED-MEANS-DECLINED", "L-NO-LOST-MONEY"},
+		{
+			Name: "time_out_is_decline", Scenario: "pay", Faults: 1, Killer: []string{"S-FAILED-MEANS-DECLINED", "L-NO-LOST-MONEY"},
 			Provider: func(_ *world, p psp.Provider) psp.Provider {
 				return &crookedWay{Provider: p, create: func(ctx context.Context, r psp.CreateRequest) (psp.Charge, error) {
 					c, err := p.Create(ctx, r)
@@ -69,8 +70,10 @@ func pspMutants() []Mutant {
 					}
 					return c, err
 				}}
-			}},
-		{Name: "time_out_is_refusal", Scenario: "pay", Faults: 1, Killer: []string{"S-FAILED-MEANS-DECLINED", "L-NO-LOST-MONEY"},
+			},
+		},
+		{
+			Name: "time_out_is_refusal", Scenario: "pay", Faults: 1, Killer: []string{"S-FAILED-MEANS-DECLINED", "L-NO-LOST-MONEY"},
 			Provider: func(_ *world, p psp.Provider) psp.Provider {
 				return &crookedWay{Provider: p, create: func(ctx context.Context, r psp.CreateRequest) (psp.Charge, error) {
 					c, err := p.Create(ctx, r)
@@ -79,8 +82,10 @@ func pspMutants() []Mutant {
 					}
 					return c, err
 				}}
-			}},
-		{Name: "time_out_is_success", Scenario: "pay", Faults: 1, Killer: []string{"S-NO-PHANTOM"},
+			},
+		},
+		{
+			Name: "time_out_is_success", Scenario: "pay", Faults: 1, Killer: []string{"S-NO-PHANTOM"},
 			Provider: func(_ *world, p psp.Provider) psp.Provider {
 				return &crookedWay{Provider: p, create: func(ctx context.Context, r psp.CreateRequest) (psp.Charge, error) {
 					c, err := p.Create(ctx, r)
@@ -89,8 +94,10 @@ func pspMutants() []Mutant {
 					}
 					return c, err
 				}}
-			}},
-		{Name: "refund_time_out_is_failure", Scenario: "refund refund webhook", Faults: 1, Killer: []string{"S-NO-PHANTOM", "S-REFUND-BOUND"},
+			},
+		},
+		{
+			Name: "refund_time_out_is_failure", Scenario: "refund refund webhook", Faults: 1, Killer: []string{"S-NO-PHANTOM", "S-REFUND-BOUND"},
 			Provider: func(_ *world, p psp.Provider) psp.Provider {
 				return &crookedWay{Provider: p, refund: func(ctx context.Context, r psp.RefundRequest) (psp.Refund, error) {
 					f, err := p.Refund(ctx, r)
@@ -99,15 +106,19 @@ func pspMutants() []Mutant {
 					}
 					return f, err
 				}}
-			}},
-		{Name: "refund_with_a_new_key", Scenario: "refund key window", Faults: 1, Killer: []string{"S-KEY-STABLE", "S-REFUND-BOUND"},
+			},
+		},
+		{
+			Name: "refund_with_a_new_key", Scenario: "refund key window", Faults: 1, Killer: []string{"S-KEY-STABLE", "S-REFUND-BOUND"},
 			Provider: func(w *world, p psp.Provider) psp.Provider {
 				return &crookedWay{Provider: p, refund: func(ctx context.Context, r psp.RefundRequest) (psp.Refund, error) {
 					r.Key += w.now.Format("150405")
 					return p.Refund(ctx, r)
 				}}
-			}},
-		{Name: "void_not_sent", Scenario: "action cancel repeat", Killer: []string{"S-CANCEL-MEANS-NO-CHARGE"},
+			},
+		},
+		{
+			Name: "void_not_sent", Scenario: "action cancel repeat", Killer: []string{"S-CANCEL-MEANS-NO-CHARGE"},
 			Provider: func(w *world, p psp.Provider) psp.Provider {
 				return &crookedWay{Provider: p, cancel: func(_ context.Context, r psp.CancelRequest) (psp.Charge, error) {
 					for _, c := range w.psp.Charges() {
@@ -118,28 +129,37 @@ func pspMutants() []Mutant {
 					}
 					return psp.Charge{}, psp.ErrNotFound
 				}}
-			}},
-		{Name: "no_look_up", Scenario: "pay reconciler", Faults: 1, Killer: []string{"L-NO-LOST-MONEY", "S-CANCEL-MEANS-NO-CHARGE"},
+			},
+		},
+		{
+			Name: "no_look_up", Scenario: "pay reconciler", Faults: 1, Killer: []string{"L-NO-LOST-MONEY", "S-CANCEL-MEANS-NO-CHARGE"},
 			Provider: func(_ *world, p psp.Provider) psp.Provider {
 				return &crookedWay{Provider: p, lookup: func(context.Context, psp.LookupRequest) (psp.Charge, error) {
 					return psp.Charge{}, psp.ErrNotFound
 				}}
-			}},
-		{Name: "silence_is_proof", Scenario: "cancel in flight", Faults: 1, Killer: []string{"S-CANCEL-MEANS-NO-CHARGE"},
+			},
+		},
+		{
+			Name: "silence_is_proof", Scenario: "cancel in flight", Faults: 1, Killer: []string{"S-CANCEL-MEANS-NO-CHARGE"},
 			Policy: func(p payment.Policy) payment.Policy {
 				p.PSPTimeout, p.AuthoritativeLookup = 0, true
 				return p
-			}},
-		{Name: "key_sent_for_ever", Scenario: "refund key window", Faults: 1, Killer: []string{"S-KEY-WINDOW"},
+			},
+		},
+		{
+			Name: "key_sent_for_ever", Scenario: "refund key window", Faults: 1, Killer: []string{"S-KEY-WINDOW"},
 			Policy: func(p payment.Policy) payment.Policy {
 				p.KeyLifetime *= 100
 				return p
-			}},
-		{Name: "dead_is_forgotten", Scenario: "late capture unheard", Killer: []string{"L-NO-LOST-MONEY", "S-CANCEL-MEANS-NO-CHARGE"},
+			},
+		},
+		{
+			Name: "dead_is_forgotten", Scenario: "late capture unheard", Killer: []string{"L-NO-LOST-MONEY", "S-CANCEL-MEANS-NO-CHARGE"},
 			Policy: func(p payment.Policy) payment.Policy {
 				p.KeyLifetime = 0
 				return p
-			}},
+			},
+		},
 	}
 }
 

@@ -56,45 +56,58 @@ func isRow(w *store.Write) bool { return strings.HasPrefix(w.Key.SK, "EVENT#") }
 // storeMutants are defects of how things are stored.
 func storeMutants() []Mutant {
 	return []Mutant{
-		{Name: "no_version_condition", Scenario: "pay cancel webhook", Killer: []string{"S-VERSION-MONOTONE", "S-OUTBOX-ATOMIC", "S-TERMINAL-STABLE"},
+		{
+			Name: "no_version_condition", Scenario: "pay cancel webhook", Killer: []string{"S-VERSION-MONOTONE", "S-OUTBOX-ATOMIC", "S-TERMINAL-STABLE"},
 			Table: edited(func(w *store.Write) bool {
 				if isState(w) && w.Kind == store.Update && w.Set["version"] != nil || isRow(w) {
 					w.If = store.Condition{}
 				}
 				return true
-			})},
-		{Name: "no_version_condition_refunds", Scenario: "refund refund webhook", Killer: []string{"S-VERSION-MONOTONE", "S-OUTBOX-ATOMIC", "S-REFUND-BOUND"},
+			}),
+		},
+		{
+			Name: "no_version_condition_refunds", Scenario: "refund refund webhook", Killer: []string{"S-VERSION-MONOTONE", "S-OUTBOX-ATOMIC", "S-REFUND-BOUND"},
 			Table: edited(func(w *store.Write) bool {
 				if isState(w) && w.Kind == store.Update && w.Set["version"] != nil || isRow(w) {
 					w.If = store.Condition{}
 				}
 				return true
-			})},
-		{Name: "no_journal_row", Scenario: "pay", Killer: []string{"S-OUTBOX-ATOMIC"},
-			Table: edited(func(w *store.Write) bool { return !isRow(w) })},
+			}),
+		},
+		{
+			Name: "no_journal_row", Scenario: "pay", Killer: []string{"S-OUTBOX-ATOMIC"},
+			Table: edited(func(w *store.Write) bool { return !isRow(w) }),
+		},
 		{Name: "outbox_apart", Scenario: "pay", Killer: []string{"S-OUTBOX-ATOMIC"}, Table: outboxApart},
-		{Name: "record_overwritten", Scenario: "repeat at once", Killer: []string{"S-IDEM-SAME"},
+		{
+			Name: "record_overwritten", Scenario: "repeat at once", Killer: []string{"S-IDEM-SAME"},
 			Table: edited(func(w *store.Write) bool {
 				if w.Key.SK == "RECORD" {
 					w.If = store.Condition{}
 				}
 				return true
-			})},
+			}),
+		},
 		{Name: "record_written_first", Scenario: "repeat at once", Killer: []string{"S-ANSWER-TRUE"}, Table: recordFirst},
 		{Name: "record_written_last", Scenario: "repeat at once", Killer: []string{"S-IDEM-SAME"}, Table: recordLast},
-		{Name: "no_reference_guard", Scenario: "two keys one order", Killer: []string{"S-CHARGE-ONCE"},
+		{
+			Name: "no_reference_guard", Scenario: "two keys one order", Killer: []string{"S-CHARGE-ONCE"},
 			Table: edited(func(w *store.Write) bool {
 				if w.Key.SK == "LIVE" {
 					w.If = store.Condition{}
 				}
 				return true
-			})},
-		{Name: "guard_not_freed", Scenario: "pay declined", Killer: []string{"L-GUARD-FREED"},
-			Table: edited(func(w *store.Write) bool { return w.Key.SK != "LIVE" || w.Kind != store.Delete })},
+			}),
+		},
+		{
+			Name: "guard_not_freed", Scenario: "pay declined", Killer: []string{"L-GUARD-FREED"},
+			Table: edited(func(w *store.Write) bool { return w.Key.SK != "LIVE" || w.Kind != store.Delete }),
+		},
 		{Name: "whole_item_written", Scenario: "pay cancel webhook", Killer: []string{"S-FENCE-MONOTONE"}, Table: wholeItem},
 		{Name: "unknown_attributes_dropped", Scenario: "old and new code", Killer: []string{"S-KEEP-UNKNOWN"}, Table: wholeItemKnown},
 		{Name: "eventual_read", Scenario: "action cancel repeat", Killer: []string{"S-SECRET", "S-ANSWER-TRUE"}, Table: eventualRead},
-		{Name: "never_due", Scenario: "pay", Faults: 1, Killer: []string{"L-TERMINATES", "L-NO-LOST-MONEY"},
+		{
+			Name: "never_due", Scenario: "pay", Faults: 1, Killer: []string{"L-TERMINATES", "L-NO-LOST-MONEY"},
 			Table: edited(func(w *store.Write) bool {
 				if isState(w) {
 					for _, fields := range []store.Item{w.Item, w.Set} {
@@ -103,43 +116,58 @@ func storeMutants() []Mutant {
 					}
 				}
 				return true
-			})},
-		{Name: "never_put_off", Scenario: "action cancel repeat", Killer: []string{"L-RECON-CONVERGES", "L-TERMINATES"},
+			}),
+		},
+		{
+			Name: "never_put_off", Scenario: "action cancel repeat", Killer: []string{"L-RECON-CONVERGES", "L-TERMINATES"},
 			Table: edited(func(w *store.Write) bool {
 				return !isState(w) || w.Kind != store.Update || w.Set["version"] != nil || w.Set["tries"] == nil
-			})},
-		{Name: "secret_in_the_journal", Scenario: "action two webhooks", Killer: []string{"S-SECRET"},
+			}),
+		},
+		{
+			Name: "secret_in_the_journal", Scenario: "action two webhooks", Killer: []string{"S-SECRET"},
 			Table: edited(func(w *store.Write) bool {
 				if isRow(w) {
 					w.Item = maps.Clone(w.Item)
 					w.Item["redirect_url"] = secretText
 				}
 				return true
-			})},
-		{Name: "secret_kept", Scenario: "action two webhooks", Killer: []string{"S-SECRET"},
+			}),
+		},
+		{
+			Name: "secret_kept", Scenario: "action two webhooks", Killer: []string{"S-SECRET"},
 			Table: edited(func(w *store.Write) bool {
 				w.Remove = slices.DeleteFunc(slices.Clone(w.Remove), func(name string) bool { return name == "redirect_url" })
 				return true
-			})},
-		{Name: "lease_kept", Scenario: "late capture", Killer: []string{"L-LEASE-FREE"},
+			}),
+		},
+		{
+			Name: "lease_kept", Scenario: "late capture", Killer: []string{"L-LEASE-FREE"},
 			Table: edited(func(w *store.Write) bool {
 				if isState(w) && w.Set["lease_until"] != nil {
 					w.Set["lease_until"] = start.AddDate(1, 0, 0).UnixMilli()
 				}
-				return !(isState(w) && slices.Contains(w.Remove, "lease_until"))
-			})},
-		{Name: "inbox_not_saved", Scenario: "pay webhook", Killer: []string{"L-WEBHOOK-DRAINED"},
-			Table: edited(func(w *store.Write) bool { return w.Key.SK != "INBOX" || w.Kind == store.Put })},
-		{Name: "inbox_not_stored", Scenario: "pay webhook", Faults: 1, Killer: []string{"L-NO-LOST-MONEY"},
-			Table: edited(func(w *store.Write) bool { return w.Key.SK != "INBOX" || w.Kind != store.Put })},
-		{Name: "amount_from_request", Scenario: "pay cancel webhook", Killer: []string{"S-AMOUNT-FIXED"},
+				return !isState(w) || !slices.Contains(w.Remove, "lease_until")
+			}),
+		},
+		{
+			Name: "inbox_not_saved", Scenario: "pay webhook", Killer: []string{"L-WEBHOOK-DRAINED"},
+			Table: edited(func(w *store.Write) bool { return w.Key.SK != "INBOX" || w.Kind == store.Put }),
+		},
+		{
+			Name: "inbox_not_stored", Scenario: "pay webhook", Faults: 1, Killer: []string{"L-NO-LOST-MONEY"},
+			Table: edited(func(w *store.Write) bool { return w.Key.SK != "INBOX" || w.Kind != store.Put }),
+		},
+		{
+			Name: "amount_from_request", Scenario: "pay cancel webhook", Killer: []string{"S-AMOUNT-FIXED"},
 			Table: edited(func(w *store.Write) bool {
 				if isState(w) && w.Kind == store.Update && w.Set["status"] != nil {
 					w.Set = maps.Clone(w.Set)
 					w.Set["amount"] = amount + 1
 				}
 				return true
-			})},
+			}),
+		},
 		{Name: "key_deleted_on_error", Scenario: "repeat at once", Faults: 1, Killer: []string{"S-IDEM-SAME"}, Table: deleteOnError},
 	}
 }
@@ -212,7 +240,8 @@ func wholeItemKnown(w *world, t store.Table) store.Table { return writeBack(w, t
 
 func writeBack(w *world, t store.Table, drop bool) store.Table {
 	read := map[*actor]store.Item{}
-	return &crooked{Table: t,
+	return &crooked{
+		Table: t,
 		get: func(ctx context.Context, key store.Key) (store.Item, error) {
 			item, err := t.Get(ctx, key)
 			if _, ok := cutState(key); ok && err == nil {
@@ -238,7 +267,8 @@ func writeBack(w *world, t store.Table, drop bool) store.Table {
 				read[w.current] = whole
 			}
 			return t.Write(ctx, writes...)
-		}}
+		},
+	}
 }
 
 // eventualRead decides and answers by what was there before the last write.

@@ -73,7 +73,8 @@ func (w *world) nextDue() (at time.Time, ok bool) {
 		due, has := item[store.AttrDueAt].(int64)
 		swept := strings.HasPrefix(queue, "due#") || strings.HasPrefix(queue, "webhook-received#")
 		// What only waits for its merchant is looked at once a day for ever.
-		if has && swept && !(text(item, "status") == "authorized" && due-w.now.UnixMilli() > time.Hour.Milliseconds()) {
+		held := text(item, "status") == "authorized" && due-w.now.UnixMilli() > time.Hour.Milliseconds()
+		if has && swept && !held {
 			least = min(least, due)
 		}
 	}

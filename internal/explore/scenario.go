@@ -43,7 +43,7 @@ func chargeScenarios() []Scenario {
 			return []*actor{pay("api", "k", captured, nil), clock(31 * time.Minute), sweep("sweep")}
 		}},
 		{Name: "pay cancel webhook", Private: inbox, Timeless: true, Actors: func() []*actor {
-			return []*actor{pay("api", "k", captured, nil), cancel("cancel", "c", paymentExists), hook("webhook")}
+			return []*actor{pay("api", "k", captured, nil), cancel(paymentExists), hook("webhook")}
 		}},
 		{Name: "pay expiry reconciler webhook", Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), clock(31 * time.Minute), sweep("sweep"), hook("webhook")}
@@ -52,7 +52,7 @@ func chargeScenarios() []Scenario {
 			return []*actor{pay("api", "k", action, nil), approval(), hook("webhook 1"), hook("webhook 2")}
 		}},
 		{Name: "action cancel", Private: inbox, Timeless: true, Actors: func() []*actor {
-			return []*actor{pay("api", "k", action, nil), approval(), cancel("cancel", "c", paymentIs(payment.StatusRequiresAction)), hook("webhook")}
+			return []*actor{pay("api", "k", action, nil), approval(), cancel(paymentIs(payment.StatusRequiresAction)), hook("webhook")}
 		}},
 		{Name: "repeat at once", Timeless: true, Actors: func() []*actor {
 			o := terms{token: psptest.TokenCaptured}
@@ -62,11 +62,11 @@ func chargeScenarios() []Scenario {
 			return []*actor{pay("api 1", "k1", captured, nil), pay("api 2", "k2", captured, nil)}
 		}},
 		{Name: "cancel in flight", Timeless: true, Bounded: true, Actors: func() []*actor {
-			return []*actor{pay("api", "k", captured, nil), cancel("cancel", "c", paymentExists)}
+			return []*actor{pay("api", "k", captured, nil), cancel(paymentExists)}
 		}},
 		{Name: "action cancel repeat", Private: inbox, Timeless: true, Bounded: true, Actors: func() []*actor {
 			return []*actor{
-				pay("api", "k", action, nil), cancel("cancel", "c", paymentIs(payment.StatusRequiresAction)),
+				pay("api", "k", action, nil), cancel(paymentIs(payment.StatusRequiresAction)),
 				pay("repeat", "k", action, paymentIs(payment.StatusRequiresAction, payment.StatusCanceled)), approval(),
 			}
 		}},
@@ -81,17 +81,17 @@ func afterScenarios() []Scenario {
 			return []*actor{refund("refund 1", "r1", 3000, nil), refund("refund 2", "r2", 3000, nil), hook("webhook")}
 		}},
 		{Name: "capture cancel", Timeless: true, Before: func(w *world) { w.prepare(terms{token: psptest.TokenCaptured, manual: true}) }, Actors: func() []*actor {
-			return []*actor{capture("capture", "p", 3000, nil), cancel("cancel", "c", nil)}
+			return []*actor{capture("capture", "p", 3000, nil), cancel(nil)}
 		}},
 		{Name: "late capture", Private: inbox, Timeless: true, Actors: func() []*actor {
 			return []*actor{
 				pay("api", "k", terms{token: psptest.TokenLateCaptured, reference: "order-42"}, nil),
-				cancel("cancel", "c", paymentExists), lateMoney(paymentIs(payment.StatusCanceled)), hook("webhook"),
+				cancel(paymentExists), lateMoney(paymentIs(payment.StatusCanceled)), hook("webhook"),
 			}
 		}},
 		{Name: "late capture unheard", Timeless: true, Actors: func() []*actor {
 			o := terms{token: psptest.TokenLateCaptured, reference: "order-42"}
-			return []*actor{pay("api", "k", o, nil), cancel("cancel", "c", paymentExists), lateMoney(paymentIs(payment.StatusCanceled))}
+			return []*actor{pay("api", "k", o, nil), cancel(paymentExists), lateMoney(paymentIs(payment.StatusCanceled))}
 		}},
 		{Name: "refund key window", Before: func(w *world) { w.prepare(captured) }, Actors: func() []*actor {
 			return []*actor{refund("refund", "r", 3000, nil), clock(61*time.Second, 13*time.Hour), refund("repeat", "r", 3000, ended("refund")), sweep("sweep")}
@@ -116,7 +116,7 @@ func afterScenarios() []Scenario {
 			return []*actor{pay("api", "k", captured, nil), clock(31 * time.Minute), sweep("sweep"), hook("webhook")}
 		}},
 		{Name: "blind pay cancel webhook", PSP: Character{Blind: true}, Private: inbox, Timeless: true, Actors: func() []*actor {
-			return []*actor{pay("api", "k", captured, nil), cancel("cancel", "c", paymentExists), hook("webhook")}
+			return []*actor{pay("api", "k", captured, nil), cancel(paymentExists), hook("webhook")}
 		}},
 		{Name: "outbox relay", Relay: true, Timeless: true, Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), relay("relay 1"), relay("relay 2")}
@@ -131,29 +131,29 @@ func afterScenarios() []Scenario {
 func checkoutScenarios() []Scenario {
 	return []Scenario{
 		{Name: "checkout", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
-			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42", nil)}
+			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42")}
 		}},
 		{Name: "checkout declined", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
-			return []*actor{buy("api", "k", psptest.TokenDeclined, "order-42", nil)}
+			return []*actor{buy("api", "k", psptest.TokenDeclined, "order-42")}
 		}},
 		{Name: "checkout order refused", Relay: true, Shop: &Shop{Stock: 1, Reject: true}, Timeless: true, Actors: func() []*actor {
-			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42", nil)}
+			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42")}
 		}},
 		{Name: "checkout two executions", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
-			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42", nil), wake("wake")}
+			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42"), wake("wake")}
 		}},
 		{Name: "checkout two executions declined", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
-			return []*actor{buy("api", "k", psptest.TokenDeclined, "order-42", nil), wake("wake")}
+			return []*actor{buy("api", "k", psptest.TokenDeclined, "order-42"), wake("wake")}
 		}},
 		{Name: "checkout merchant refund", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
-			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42", nil), refund("refund", "r", 0, paymentIs(payment.StatusCaptured))}
+			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42"), refund("refund", "r", 0, paymentIs(payment.StatusCaptured))}
 		}},
 		{Name: "checkout last unit", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
-			return []*actor{buy("api 1", "k1", psptest.TokenCaptured, "order-1", nil), buy("api 2", "k2", psptest.TokenCaptured, "order-2", nil)}
+			return []*actor{buy("api 1", "k1", psptest.TokenCaptured, "order-1"), buy("api 2", "k2", psptest.TokenCaptured, "order-2")}
 		}},
 		{Name: "checkout abandoned paid late", Relay: true, Shop: &Shop{Stock: 1}, Actors: func() []*actor {
 			return []*actor{
-				buy("api", "k", psptest.TokenRequiresAction, "order-42", nil), clock(deadline), sweep("sweep"), lateMoney(paymentIs(payment.StatusCanceled)), hook("webhook"),
+				buy("api", "k", psptest.TokenRequiresAction, "order-42"), clock(deadline), sweep("sweep"), lateMoney(paymentIs(payment.StatusCanceled)), hook("webhook"),
 			}
 		}},
 	}

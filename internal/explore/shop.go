@@ -151,8 +151,8 @@ func (s *shop) digest(h uint64) uint64 {
 }
 
 // buy is a client's request for a checkout.
-func buy(name, key string, token, reference string, at when) *actor {
-	return process(name, at, func(w *world) {
+func buy(name, key, token, reference string) *actor {
+	return process(name, nil, func(w *world) {
 		r, err := w.shop.checkouts.Create(background(), checkout.CreateRequest{
 			Request: request("/v1/checkouts", key, token+reference),
 			Terms: payment.Terms{

@@ -24,7 +24,7 @@ func main() {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(2)
 		}
-		fmt.Fprint(os.Stdout, text)
+		_, _ = os.Stdout.WriteString(text)
 		return
 	}
 	o := explore.Options{Faults: *faults, MaxRuns: *runs}
