@@ -3,6 +3,8 @@ package customer
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/mail"
 )
@@ -40,8 +42,12 @@ func (e Email) Reveal() string { return string(e) }
 // String hides the address from fmt.
 func (e Email) String() string { return e.placeholder() }
 
-// GoString hides the address from %#v.
-func (e Email) GoString() string { return e.placeholder() }
+// Format hides the address from every verb of fmt, also from those that make no
+// sense for it: fmt would print the operand of a wrong verb.
+func (e Email) Format(f fmt.State, _ rune) {
+	// The state belongs to fmt, which keeps no error of writing to it.
+	_, _ = io.WriteString(f, e.placeholder())
+}
 
 // LogValue hides the address from slog.
 func (e Email) LogValue() slog.Value { return slog.StringValue(e.placeholder()) }
