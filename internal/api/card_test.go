@@ -62,22 +62,31 @@ func TestWhatLooksLikeACardNumberIsRejectedInAnyFieldAndNeverRepeated(t *testing
 	w.want(r, http.StatusBadRequest, "card_data_rejected")
 }
 
+// What is no point in time and no UUID after all gets no such excuse.
+func TestWhatOnlyResemblesATimeOrAUUIDIsRejected(t *testing.T) {
+	w := newWorld(t)
+	for _, text := range []string{"20261302030402", "42424242-4242-4242-0000-000000000000"} {
+		r := w.post("/v1/payments", `{"amount":1,"currency":"JPY","payment_method":"t","reference":"`+text+`"}`)
+		w.want(r, http.StatusBadRequest, "card_data_rejected")
+	}
+}
+
 func TestWhatOnlyResemblesACardNumberIsTaken(t *testing.T) {
 	w := newWorld(t)
 	for _, text := range []string{
-		"4242424242424241",           // a digit is wrong
-		"424242424242",               // too short
-		"42424242424242424242",       // too long, and no part of it stands alone
-		"4242.4242.4242.4242",        // no separator that people use
-		"1767322445128",              // milliseconds since 1970
-		"1767322445123450",           // microseconds
-		"1767322445123456788",        // nanoseconds
-		"20260102030408",             // a point in time
-		"20260102030405007",          // and with milliseconds
-		"order-1767322445128",        // within a reference
-		"2026-01-02 03:04:05",        // written for people
-		"01KDYAK348M9S346Q3D25VT4F5", // a ULID
-		"8e03978e-4242-4242-8242-424242424242",
+		"4242424242424241",                     // a digit is wrong
+		"424242424242",                         // too short
+		"42424242424242424242",                 // too long, and no part of it stands alone
+		"4242.4242.4242.4242",                  // no separator that people use
+		"1767322445126",                        // milliseconds since 1970
+		"1767322445123457",                     // microseconds
+		"1767322445123456783",                  // nanoseconds
+		"20260102030406",                       // a point in time
+		"20260102030405002",                    // and with milliseconds
+		"order-1767322445126",                  // within a reference
+		"2026-01-02 03:04:05",                  // written for people
+		"01KDYAK348M9S346Q3D25VT4F5",           // a ULID
+		"a1b2c3d4-e5f6-4a7b-4242-424242424242", // a UUID
 		"deadbeef42424242424242",
 		"+81 3-1234-5678",
 	} {

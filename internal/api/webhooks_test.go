@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/money"
 	"github.com/kessai/kessai/internal/psp"
 	"github.com/kessai/kessai/internal/psp/psptest"
@@ -101,6 +102,10 @@ func TestAReplayDrivesANotificationOnOnce(t *testing.T) {
 	again := w.operate(http.MethodPost, path, "k")
 	if again.status != http.StatusAccepted || again.str("status") != "quarantined" || again.header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("got %d %s, want the replay, without effect", again.status, again.text)
+	}
+	scope := idempotency.Scope{MerchantID: "@operator", Method: http.MethodPost, Route: path, Key: "k"}
+	if _, err := w.table.Record(t.Context(), scope.MerchantID, scope.Hash()); err != nil {
+		t.Errorf("got %v, want the record where no merchant's can be", err)
 	}
 	if other := w.operate(http.MethodPost, path, "k2"); other.str("status") != "received" {
 		t.Errorf("got %s, want another key to drive it on again", other.text)
