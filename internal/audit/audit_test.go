@@ -171,14 +171,14 @@ func TestWhatHasNoSafeRepairNeedsReview(t *testing.T) {
 		"amount_differs needs_review", "amount_differs needs_review", "missing_at_psp needs_review", "missing_here needs_review",
 		"missing_here needs_review", "missing_here needs_review", "refund_unmatched needs_review", "refund_unmatched needs_review", "status_differs needs_review",
 	}
-	for range 2 {
-		w.wantFindings(w.completed(), want...)
+	for _, repair := range []bool{false, true, true} {
+		w.wantFindings(w.run(func(r *audit.Request) { r.Repair = repair }), want...)
 	}
 	if after := w.versions(all...); after != before {
 		t.Errorf("got versions %s, want %s: nothing is changed", after, before)
 	}
-	if n := w.Meter.Of(audit.MetricReview); n != 18 {
-		t.Errorf("got %d to review counted, want 18", n)
+	if n := w.Meter.Of(audit.MetricReview); n != 27 {
+		t.Errorf("got %d to review counted, want 27", n)
 	}
 }
 
