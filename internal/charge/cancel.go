@@ -154,7 +154,8 @@ func (s *Service) refundForCheckout(ctx context.Context, p payment.Payment, atte
 }
 
 // nextCompensation is the id of the refund to ask for next; ok is false while
-// one is under way, and when the attempts are used up.
+// one is under way, and when the attempts are used up. One that succeeded is
+// followed too: a refund made at the PSP may have failed since.
 func nextCompensation(p payment.Payment, attempts int) (payment.RefundID, bool) {
 	for n := range attempts {
 		id := payment.CompensationRefundID(p.ID, n)
@@ -162,7 +163,7 @@ func nextCompensation(p payment.Payment, attempts int) (payment.RefundID, bool) 
 		switch {
 		case !asked:
 			return id, true
-		case r.Status != payment.RefundFailed:
+		case r.Status == payment.RefundPending:
 			return "", false
 		}
 	}

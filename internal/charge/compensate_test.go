@@ -353,3 +353,23 @@ func TestACompensationWaitsForARefundThatIsUnderWayAtThePSP(t *testing.T) {
 	w.Deliver(w.PSP.Push(refund))
 	compensate(w, id, 1, charge.CompensationDone)
 }
+
+func TestWhatAFailedRefundAtThePSPLeavesIsRefundedByTheNextAttempt(t *testing.T) {
+	w, id := owned(t, Order{Token: psptest.TokenRefundPendingFailed})
+	send(w, id, payment.StatusCaptured)
+	w.Lies = true // told by events only
+	made := psp.Event{Charge: w.PSP.Charges()[0], Refund: &psp.Refund{Reference: "rf_9", Amount: 2000, Status: psp.RefundSucceeded}}
+	w.Deliver(w.PSP.Push(made))
+	compensate(w, id, 1, charge.CompensationPending) // the other 3000
+	made.Refund.Status = psp.RefundFailed
+	w.Deliver(w.PSP.Push(made))
+	compensate(w, id, 2, charge.CompensationPending)
+	w.WantCalls(psptest.OperationRefund, 1) // none while one is under way
+	w.PSP.SettleRefund(string(payment.CompensationRefundID(id, 0)), psp.RefundSucceeded)
+	w.Deliver(w.PSP.Drain()...)
+	compensate(w, id, 1, charge.CompensationFailed) // for a person, who allows another
+	compensate(w, id, 2, charge.CompensationPending)
+	if calls := w.Calls(psptest.OperationRefund); len(calls) != 2 || calls[1].Minor != 2000 {
+		t.Errorf("got refunds %+v, want another of 2000", calls)
+	}
+}

@@ -86,10 +86,7 @@ func (s *Service) refundRefusal(ctx context.Context, p payment.Payment, err erro
 func (s *Service) replayRefund(ctx context.Context, f found) (Result, error) {
 	p, id := f.payment, payment.RefundID(f.record.RefundID)
 	result := Result{Payment: p, RefundID: id, Replayed: true}
-	refund, ok := p.Refund(id)
-	if !ok || refund.Status != payment.RefundPending {
-		return result, nil
-	}
+	refund, _ := p.Refund(id) // one that has ended was answered: neither in flight nor sent again
 	if err := s.inFlight(refund.Operation, *f.record); err != nil {
 		return Result{}, err
 	}
