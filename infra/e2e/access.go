@@ -41,8 +41,11 @@ func foreignNotFound(t *testing.T, s *stage) {
 	p := s.held(t, nil)
 	for _, id := range []string{p.ID, "pay_01ARZ3NDEKTSV4RRFFQ69G5FAV", "pay_x", "x", "pay_" + strings.Repeat("x", 200), p.ID + "x", strings.ToLower(p.ID)} {
 		for _, r := range []request{
-			{method: http.MethodGet, path: ""}, {method: http.MethodGet, path: "/events"}, {method: http.MethodGet, path: "/refunds"},
-			{method: http.MethodPost, path: "/capture", body: object{}}, {method: http.MethodPost, path: "/cancel", body: object{}},
+			{method: http.MethodGet, path: ""},
+			{method: http.MethodGet, path: "/events"},
+			{method: http.MethodGet, path: "/refunds"},
+			{method: http.MethodPost, path: "/capture", body: object{}},
+			{method: http.MethodPost, path: "/cancel", body: object{}},
 			{method: http.MethodPost, path: "/refunds", body: object{}},
 		} {
 			unknown := request{method: r.method, path: "/v1/payments/pay_01ARZ3NDEKTSV4RRFFQ69G5FAW" + r.path, body: r.body, header: map[string]string{"Idempotency-Key": s.unique("key")}}

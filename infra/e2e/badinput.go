@@ -35,17 +35,34 @@ func invalidFields(t *testing.T, s *stage) {
 	}
 	basket := s.basket(nil)
 	for field, values := range map[string][]any{
-		"amount": {0, -1, 1000000000000, json.Number("1.5"), json.Number("5000.0"), json.Number("1e3"), json.Number("9223372036854775808"),
-			json.Number("-0"), json.Number("1E2"), "5000", "", nil, true, object{}, []int{5000}, absent},
+		"amount": {
+			0, -1, 1000000000000, json.Number("1.5"), json.Number("5000.0"), json.Number("1e3"), json.Number("9223372036854775808"),
+			json.Number("-0"), json.Number("1E2"), "5000", "", nil, true,
+			object{},
+			[]int{5000},
+			absent,
+		},
 		"currency":       {"", "jpy", "Jpy", "JP", "JPYY", "J1Y", "ＪＰＹ", 392, nil, absent, "JPY "},
 		"payment_method": {"", nil, 1, absent, strings.Repeat("x", 5000), []string{"tok_captured"}},
 		"capture_method": {"", "Manual", "MANUAL", "later", 1, true},
 		"reference":      {"", "a:b", ":", strings.Repeat("x", 65), strings.Repeat("é", 65), 42, object{}},
-		"return_url": {"", "http://shop.example/", "ftp://shop.example/", "javascript:alert(1)", "//shop.example", "/back", "shop.example", "https://",
-			"http://localhost.evil.example/", 1, "https://" + strings.Repeat("x", 5000), "http://localhost@evil.example/"},
+		"return_url": {
+			"", "http://shop.example/", "ftp://shop.example/", "javascript:alert(1)", "//shop.example", "/back", "shop.example", "https://",
+			"http://localhost.evil.example/", 1, "https://" + strings.Repeat("x", 5000), "http://localhost@evil.example/",
+		},
 		"psp": {"", "nobody", "Simulator", 1},
-		"metadata": {[]string{"k"}, "k", 1, object{"k": nil}, object{"k": 1}, object{"k": true}, object{"k": object{}}, object{"k": []string{}},
-			object{strings.Repeat("k", 41): "v"}, object{"k": strings.Repeat("v", 501)}, many},
+		"metadata": {
+			[]string{"k"},
+			"k", 1,
+			object{"k": nil},
+			object{"k": 1},
+			object{"k": true},
+			object{"k": object{}},
+			object{"k": []string{}},
+			object{strings.Repeat("k", 41): "v"},
+			object{"k": strings.Repeat("v", 501)},
+			many,
+		},
 	} {
 		for _, value := range values {
 			text := fmt.Sprintf("%.60v", value)
@@ -63,8 +80,10 @@ func oddAmounts(t *testing.T, s *stage) {
 		}
 	}
 	for _, path := range []string{captureOf(held), refundsOf(paid), cancelOf(held)} {
-		for _, body := range []string{`{"unknown":1}`, `{"amount":1,"amount":1}`, `{"Amount":1}`, `{"reason":""}`, `{"reason":1}`, `[]`, `null`, `{} {}`, `{`,
-			`{"reason":"` + strings.Repeat("x", 5000) + `"}`, "{\"reason\":\"\xff\"}"} {
+		for _, body := range []string{
+			`{"unknown":1}`, `{"amount":1,"amount":1}`, `{"Amount":1}`, `{"reason":""}`, `{"reason":1}`, `[]`, `null`, `{} {}`, `{`,
+			`{"reason":"` + strings.Repeat("x", 5000) + `"}`, "{\"reason\":\"\xff\"}",
+		} {
 			if strings.Contains(path, "/capture") && strings.Contains(body, `"reason"`) { // an unknown field there
 				continue
 			}
@@ -140,9 +159,18 @@ func cardNumbers(t *testing.T, s *stage) {
 	amex := "3782" + "822463" + "10005"
 	basket := s.basket(nil)
 	for _, members := range []object{
-		{"payment_method": card}, {"payment_method": "tok_" + card}, {"reference": card}, {"reference": "order " + spaced}, {"reference": dashed},
-		{"metadata": object{"k": card}}, {"metadata": object{"note": "card " + dashed + " please"}}, {"metadata": object{card: "v"}},
-		{"metadata": object{"k": fullWidth}}, {"metadata": object{"k": amex}}, {"return_url": "https://shop.example/?n=" + card}, {"return_url": "https://shop.example/" + dashed},
+		{"payment_method": card},
+		{"payment_method": "tok_" + card},
+		{"reference": card},
+		{"reference": "order " + spaced},
+		{"reference": dashed},
+		{"metadata": object{"k": card}},
+		{"metadata": object{"note": "card " + dashed + " please"}},
+		{"metadata": object{card: "v"}},
+		{"metadata": object{"k": fullWidth}},
+		{"metadata": object{"k": amex}},
+		{"return_url": "https://shop.example/?n=" + card},
+		{"return_url": "https://shop.example/" + dashed},
 	} {
 		a := s.alpha.post(t, "/v1/payments", basket.with(members))
 		if a.status != http.StatusBadRequest {
@@ -170,11 +198,26 @@ func invalidCheckouts(t *testing.T, s *stage) {
 	}
 	cart := s.cart(nil)
 	for field, values := range map[string][]any{
-		"items": {absent, nil, []object{}, many, object{}, []string{sku}, []object{line(sku, 0, 1)}, []object{line(sku, -1, 1)}, []object{line(sku, 10000, 1)},
-			[]object{line(sku, 1, -1)}, []object{line(sku, 1, 0)}, []object{line(sku, 2, 999999999999)}, []object{line("", 1, 1)},
-			[]object{line(sku, 1, 1).with(object{"unknown": 1})}, []object{line(sku, 1, 1).with(object{"quantity": "1"})},
-			[]object{line(sku, 1, 1).with(object{"quantity": json.Number("1.0")})}, []object{line(sku, 1, 1).with(object{"quantity": absent})},
-			[]object{line(sku, 1, 1).with(object{"Sku": sku})}, []object{line(sku, 9999, 9223372036854775807)}},
+		"items": {
+			absent, nil,
+			[]object{},
+			many,
+			object{},
+			[]string{sku},
+			[]object{line(sku, 0, 1)},
+			[]object{line(sku, -1, 1)},
+			[]object{line(sku, 10000, 1)},
+			[]object{line(sku, 1, -1)},
+			[]object{line(sku, 1, 0)},
+			[]object{line(sku, 2, 999999999999)},
+			[]object{line("", 1, 1)},
+			[]object{line(sku, 1, 1).with(object{"unknown": 1})},
+			[]object{line(sku, 1, 1).with(object{"quantity": "1"})},
+			[]object{line(sku, 1, 1).with(object{"quantity": json.Number("1.0")})},
+			[]object{line(sku, 1, 1).with(object{"quantity": absent})},
+			[]object{line(sku, 1, 1).with(object{"Sku": sku})},
+			[]object{line(sku, 9999, 9223372036854775807)},
+		},
 		"currency": {absent, "jpy", ""}, "payment_method": {absent, ""}, "reference": {"", "a:b", strings.Repeat("x", 65)},
 		"customer":   {object{"email": "nobody"}, object{"email": 1}, "a@example.com", object{"email": "a@example.com", "name": "x"}},
 		"return_url": {"http://shop.example/"}, "amount": {5000}, "metadata": {object{}},
@@ -185,8 +228,10 @@ func invalidCheckouts(t *testing.T, s *stage) {
 			}
 		}
 	}
-	for _, body := range []string{`{}`, `{"available":-1}`, `{"available":1.5}`, `{"available":"1"}`, `{"available":null}`, `{"Available":1}`,
-		`{"available":1,"available":1}`, `{"available":1,"sold":0}`, `null`, `{"available":1}x`, ``} {
+	for _, body := range []string{
+		`{}`, `{"available":-1}`, `{"available":1.5}`, `{"available":"1"}`, `{"available":null}`, `{"Available":1}`,
+		`{"available":1,"available":1}`, `{"available":1,"sold":0}`, `null`, `{"available":1}x`, ``,
+	} {
 		s.alpha.send(t, request{method: http.MethodPut, path: "/v1/stock/" + sku, body: raw(body)}).problem(t, http.StatusBadRequest)
 	}
 	if got := s.stock(t, sku); got.Available != 10000 || got.Reserved != 0 || got.Sold != 0 {

@@ -68,7 +68,7 @@ func captureTooMuch(t *testing.T, s *stage) {
 	if got := s.read(t, p.ID); got.Status != "authorized" {
 		t.Errorf("got %s after a refused capture, want authorized", got.Status)
 	}
-	if n := len(s.calls(t, http.MethodPost, "/charges/"+*p.PSPReference+"/capture")); n != 0 {
+	if n := len(s.posts(t, "/charges/"+*p.PSPReference+"/capture")); n != 0 {
 		t.Errorf("the PSP was asked %d times, want none", n)
 	}
 }
@@ -118,7 +118,7 @@ func captureInDoubt(t *testing.T, s *stage) {
 			if got := s.ends(t, p.ID, "captured"); got.InDoubt || got.AmountCaptured != p.Amount {
 				t.Errorf("got %+v", got)
 			}
-			if got := keys(s.calls(t, http.MethodPost, "/charges/"+*p.PSPReference+"/capture")); len(got) != 1 {
+			if got := keys(s.posts(t, "/charges/"+*p.PSPReference+"/capture")); len(got) != 1 {
 				t.Errorf("got PSP keys %q, want one", got)
 			}
 			again := s.alpha.postKey(t, captureOf(p), key, object{}).want(t, http.StatusOK)
@@ -146,7 +146,7 @@ func (s *stage) repeatInFlight(t *testing.T, path, pspPath string) {
 		first <- a
 	}()
 	s.eventually(t, "the PSP is called", func() (bool, any) {
-		n := len(s.calls(t, http.MethodPost, pspPath))
+		n := len(s.posts(t, pspPath))
 		return n == 1, n
 	})
 	repeat := s.alpha.postKey(t, path, key, object{"amount": 1000})
@@ -166,7 +166,7 @@ func captureRefused(t *testing.T, s *stage) {
 	if got := s.alpha.post(t, captureOf(p), object{"amount": 1000}).want(t, http.StatusOK).payment(t); got.AmountCaptured != 1000 {
 		t.Errorf("got %+v", got)
 	}
-	if got := keys(s.calls(t, http.MethodPost, "/charges/"+*p.PSPReference+"/capture")); len(got) != 2 {
+	if got := keys(s.posts(t, "/charges/"+*p.PSPReference+"/capture")); len(got) != 2 {
 		t.Errorf("got PSP keys %q, want two: one for each attempt", got)
 	}
 }

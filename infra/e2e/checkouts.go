@@ -365,8 +365,10 @@ func checkoutReference(t *testing.T, s *stage) {
 func checkoutForeign(t *testing.T, s *stage) {
 	sku := s.stocked(t, 1)
 	c := s.completed(t, s.buy(t, object{"items": []object{line(sku, 1, 100)}}).ID)
-	for _, path := range []string{"/v1/checkouts/" + c.ID, "/v1/checkouts/" + c.ID + "/events", "/v1/orders/" + *c.OrderID, "/v1/stock/" + sku, "/v1/payments/" + c.payment.ID,
-		"/v1/checkouts/chk_01ARZ3NDEKTSV4RRFFQ69G5FAV", "/v1/checkouts/x", "/v1/orders/x"} {
+	for _, path := range []string{
+		"/v1/checkouts/" + c.ID, "/v1/checkouts/" + c.ID + "/events", "/v1/orders/" + *c.OrderID, "/v1/stock/" + sku, "/v1/payments/" + c.payment.ID,
+		"/v1/checkouts/chk_01ARZ3NDEKTSV4RRFFQ69G5FAV", "/v1/checkouts/x", "/v1/orders/x",
+	} {
 		s.beta.get(t, path).problem(t, http.StatusNotFound, "not_found")
 	}
 	if all := wholeList[order](t, s.beta, "/v1/orders?reference="+*c.payment.Reference); len(all) != 0 {

@@ -14,7 +14,7 @@ var lateMoney = []claim{
 }
 
 // wentBack checks that late money of a payment was taken and given back once.
-func (s *stage) wentBack(t *testing.T, id string) payment {
+func (s *stage) wentBack(t *testing.T, id string) {
 	t.Helper()
 	p := s.ends(t, id, "refunded")
 	if len(p.Refunds) != 1 || p.Refunds[0].Reason == nil || *p.Refunds[0].Reason != "late_capture" ||
@@ -28,7 +28,6 @@ func (s *stage) wentBack(t *testing.T, id string) payment {
 	if n, captured := ofType(rows, "payment.late_captured"), ofType(rows, "payment.captured"); n != 1 || captured != 0 {
 		t.Errorf("got %d payment.late_captured and %d payment.captured, want one and none", n, captured)
 	}
-	return p
 }
 
 func lateAfterCancel(t *testing.T, s *stage) {

@@ -57,9 +57,16 @@ func paymentLimits(t *testing.T, s *stage) {
 		many[fmt.Sprintf("%02d%s", i, strings.Repeat("é", 38))] = strings.Repeat("日", 500)
 	}
 	for _, members := range []object{
-		{"amount": 1}, {"amount": 999999999999}, {"reference": s.unique("") + strings.Repeat("é", 64-len(s.unique("")))},
-		{"metadata": many}, {"metadata": object{}}, {"metadata": object{"k": ""}}, {"return_url": "http://localhost/back"},
-		{"return_url": "http://localhost:8080/back"}, {"reference": "x" + s.unique("")[1:]}, {"capture_method": "manual"},
+		{"amount": 1},
+		{"amount": 999999999999},
+		{"reference": s.unique("") + strings.Repeat("é", 64-len(s.unique("")))},
+		{"metadata": many},
+		{"metadata": object{}},
+		{"metadata": object{"k": ""}},
+		{"return_url": "http://localhost/back"},
+		{"return_url": "http://localhost:8080/back"},
+		{"reference": "x" + s.unique("")[1:]},
+		{"capture_method": "manual"},
 	} {
 		s.alpha.post(t, "/v1/payments", s.basket(members)).want(t, http.StatusCreated).payment(t)
 	}

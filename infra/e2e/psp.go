@@ -57,17 +57,17 @@ func (s *stage) charge(t *testing.T, paymentID string) charge {
 	return all[0]
 }
 
-// calls is every call to the simulator with that method and path.
-func (s *stage) calls(t *testing.T, method, path string) []call {
+// posts is every POST to the simulator with that path.
+func (s *stage) posts(t *testing.T, path string) []call {
 	t.Helper()
 	all := wholeList[call](t, s.psp, "/_control/calls")
-	return slices.DeleteFunc(all, func(c call) bool { return c.Method != method || c.Path != path })
+	return slices.DeleteFunc(all, func(c call) bool { return c.Method != http.MethodPost || c.Path != path })
 }
 
 // creates is every call that made, or tried to make, a charge for a payment.
 func (s *stage) creates(t *testing.T, paymentID string) []call {
 	t.Helper()
-	return slices.DeleteFunc(s.calls(t, http.MethodPost, "/charges"), func(c call) bool {
+	return slices.DeleteFunc(s.posts(t, "/charges"), func(c call) bool {
 		return !strings.Contains(string(c.Body), paymentID)
 	})
 }

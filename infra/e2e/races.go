@@ -185,7 +185,7 @@ func capturesAtOnce(t *testing.T, s *stage) {
 	if n := ofType(s.journal(t, p.ID), "payment.captured"); n != 1 {
 		t.Errorf("got %d payment.captured, want one", n)
 	}
-	if n := len(s.calls(t, http.MethodPost, "/charges/"+*p.PSPReference+"/capture")); n != 1 {
+	if n := len(s.posts(t, "/charges/"+*p.PSPReference+"/capture")); n != 1 {
 		t.Errorf("the PSP was asked %d times to capture, want once", n)
 	}
 }
@@ -199,7 +199,7 @@ func cancelsAtOnce(t *testing.T, s *stage) {
 	if n := ofType(s.journal(t, p.ID), "payment.canceled"); n != 1 {
 		t.Errorf("got %d payment.canceled, want one", n)
 	}
-	if got := keys(s.calls(t, http.MethodPost, "/charges/"+*p.PSPReference+"/cancel")); len(got) != 1 {
+	if got := keys(s.posts(t, "/charges/"+*p.PSPReference+"/cancel")); len(got) != 1 {
 		t.Errorf("got PSP keys %q for the void, want one", got)
 	}
 }
