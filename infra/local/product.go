@@ -43,7 +43,7 @@ type product struct {
 func newProduct(ctx context.Context, s settings) (*product, error) {
 	log := telemetry.Logger(os.Stderr, s.environment.LogLevel())
 	table := memory.New(memory.Options{Now: bootstrap.Clock, OnFailure: func(name string, c store.Change, err error) {
-		log.Error("change given up", "subscription", name, "key", c.Key.String(), "reason", err.Error())
+		log.ErrorContext(ctx, "change given up", "subscription", name, "key", c.Key.String(), "reason", err.Error())
 	}})
 	core, err := newCore(s, table, log)
 	if err != nil {
@@ -131,10 +131,10 @@ func (p *product) sweep(ctx context.Context) {
 		}
 		bounded, cancel := context.WithTimeout(ctx, sweepTimeout)
 		if _, err := p.sweeper.Handle(bounded); err != nil {
-			p.log.Warn("sweep failed", "reason", err.Error())
+			p.log.WarnContext(ctx, "sweep failed", "reason", err.Error())
 		}
 		if _, err := p.notices.Sweep(bounded); err != nil {
-			p.log.Warn("sweep of notifications failed", "reason", err.Error())
+			p.log.WarnContext(ctx, "sweep of notifications failed", "reason", err.Error())
 		}
 		cancel()
 	}

@@ -70,21 +70,21 @@ func unauthorized() error {
 	return problem.New(problem.Unauthorized, "The API key is missing or unknown.")
 }
 
-// header is the value of a header, whatever the case of its name.
-func (c *call) header(name string) (string, bool) {
+// header is the value of a header, whatever the case of its name, "" for none.
+func (c *call) header(name string) string {
 	for n, value := range c.request.Headers {
 		if strings.EqualFold(n, name) {
-			return value, true
+			return value
 		}
 	}
-	return "", false
+	return ""
 }
 
 const headerIdempotencyKey = "Idempotency-Key"
 
 // readKey reads the Idempotency-Key of a POST.
 func (c *call) readKey() error {
-	value, _ := c.header(headerIdempotencyKey)
+	value := c.header(headerIdempotencyKey)
 	key, err := idempotency.ParseKey(value)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 // 7240 section 4.3), at most maxWaitSeconds; ok is false when it names no time, or
 // none that can be read: a preference is never an error. Of several the first counts.
 func (c *call) preferredWait() (seconds int, ok bool) {
-	header, _ := c.header("Prefer")
+	header := c.header("Prefer")
 	for _, preference := range splitUnquoted(header, ',') {
 		preference = splitUnquoted(preference, ';')[0] // wait has no parameters
 		name, text, valued := strings.Cut(preference, "=")

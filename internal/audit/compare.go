@@ -177,8 +177,10 @@ func rank(status string) int {
 
 // compareEntry is how a row of a settlement file and its payment differ.
 func compareEntry(e Entry, p payment.Payment, name string) []difference {
-	base := Finding{PaymentID: p.ID, CheckoutID: p.CheckoutID, Reference: e.Reference, Refund: e.Refund, Line: e.Line,
-		There: fmt.Sprintf("%s, %s", e.Kind, e.Amount), Here: recorded(p)}
+	base := Finding{
+		PaymentID: p.ID, CheckoutID: p.CheckoutID, Reference: e.Reference, Refund: e.Refund, Line: e.Line,
+		There: fmt.Sprintf("%s, %s", e.Kind, e.Amount), Here: recorded(p),
+	}
 	as := func(kind Kind, r remedy) []difference {
 		base.Kind = kind
 		return []difference{{base, r}}

@@ -97,8 +97,10 @@ func (s *Service) entry(ctx context.Context, run Run, e Entry) error {
 		return err
 	}
 	if !found {
-		f := Finding{Kind: MissingHere, Reference: e.Reference, Refund: e.Refund, Line: e.Line,
-			There: describe(fmt.Sprintf("%s, %s, of %s", e.Kind, e.Amount, e.PaymentID)), Here: "no such payment"}
+		f := Finding{
+			Kind: MissingHere, Reference: e.Reference, Refund: e.Refund, Line: e.Line,
+			There: describe(fmt.Sprintf("%s, %s, of %s", e.Kind, e.Amount, e.PaymentID)), Here: "no such payment",
+		}
 		return s.settle(ctx, run, p, func(payment.Payment) []difference { return []difference{{finding: f}} })
 	}
 	return s.settle(ctx, run, p, func(p payment.Payment) []difference { return compareEntry(e, p, run.PSP) })

@@ -31,24 +31,32 @@ func TestGoodRowsAreReadByTheMapping(t *testing.T) {
 		{"minor units", "simulator", simulatorHeader + "ch_1,pay_1,capture,,5000,JPY\nch_1,pay_1,refund,rf_1,18600,KWD\n", []audit.Entry{
 			capture(2, "pay_1", "ch_1", 5000, "JPY"), refund(3, "pay_1", "ch_1", "rf_1", 18600, "KWD"),
 		}},
-		{"a byte-order mark, semicolons, quotes, other columns in another order", "simulator",
+		{
+			"a byte-order mark, semicolons, quotes, other columns in another order", "simulator",
 			"\ufeff" + `currency;"note; free";amount;type;refund_id;payment_id;charge_id` + "\r\n" + `EUR;"a ""b""; c";"250";capture;;pay_1;ch_1` + "\r\n",
-			[]audit.Entry{capture(2, "pay_1", "ch_1", 250, "EUR")}},
-		{"a field over two lines keeps later line numbers right", "simulator",
+			[]audit.Entry{capture(2, "pay_1", "ch_1", 250, "EUR")},
+		},
+		{
+			"a field over two lines keeps later line numbers right", "simulator",
 			"note," + simulatorHeader + "\"a\nb\",ch_1,pay_1,capture,,1,JPY\n,ch_2,pay_2,capture,,2,JPY\n",
-			[]audit.Entry{capture(2, "pay_1", "ch_1", 1, "JPY"), capture(4, "pay_2", "ch_2", 2, "JPY")}},
+			[]audit.Entry{capture(2, "pay_1", "ch_1", 1, "JPY"), capture(4, "pay_2", "ch_2", 2, "JPY")},
+		},
 		{"rows that are about no payment are passed over", "simulator", simulatorHeader + ",,payout,,5000,JPY\n,,fee,,x,y\n", nil},
-		{"major units by the currency's own decimals", "stripe",
+		{
+			"major units by the currency's own decimals", "stripe",
 			"reporting_category,currency,gross,payment_intent_id,source_id,payment_metadata[payment_id]\n" +
 				"charge,jpy,500,pi_1,ch_1,pay_1\ncharge,eur,10.5,pi_2,ch_2,pay_2\ncharge,kwd,18.600,pi_3,ch_3,pay_3\nrefund,eur,-0.07,pi_2,re_9,pay_2\n",
 			[]audit.Entry{
 				capture(2, "pay_1", "pi_1", 500, "JPY"), capture(3, "pay_2", "pi_2", 1050, "EUR"), capture(4, "pay_3", "pi_3", 18600, "KWD"),
 				refund(5, "pay_2", "pi_2", "re_9", 7, "EUR"),
-			}},
-		{"debit and credit", "adyen",
+			},
+		},
+		{
+			"debit and credit", "adyen",
 			"Psp Reference,Merchant Reference,Type,Modification Reference,Gross Currency,Gross Debit (GC),Gross Credit (GC)\n" +
 				"A,pay_1,Settled,B,EUR,,12.00\nA,pay_1,Refunded,C,EUR,2,0.00\n",
-			[]audit.Entry{capture(2, "pay_1", "A", 1200, "EUR"), refund(3, "pay_1", "A", "C", 200, "EUR")}},
+			[]audit.Entry{capture(2, "pay_1", "A", 1200, "EUR"), refund(3, "pay_1", "A", "C", 200, "EUR")},
+		},
 		{"no rows", "simulator", simulatorHeader, nil},
 	}
 	for _, tt := range tests {
@@ -102,9 +110,25 @@ func TestAmountsInMajorUnitsAreExact(t *testing.T) {
 		currency, gross string
 		want            int64 // 0 for refused
 	}{
-		{"eur", "0.1", 10}, {"eur", "0.29", 29}, {"eur", "1.15", 115}, {"eur", "9999999999.99", 999999999999}, {"eur", "10000000000.00", 0},
-		{"eur", "10.000", 0}, {"eur", "10.", 0}, {"eur", ".5", 0}, {"eur", "1.2.3", 0}, {"eur", "10,00", 0}, {"eur", "1 0", 0}, {"eur", "--1", 0},
-		{"jpy", "10.0", 0}, {"jpy", "10", 10}, {"kwd", "0.001", 1}, {"clf", "0.0001", 1}, {"eur", "-1.00", 0}, {"eur", "NaN", 0}, {"eur", "0.00", 0},
+		{"eur", "0.1", 10},
+		{"eur", "0.29", 29},
+		{"eur", "1.15", 115},
+		{"eur", "9999999999.99", 999999999999},
+		{"eur", "10000000000.00", 0},
+		{"eur", "10.000", 0},
+		{"eur", "10.", 0},
+		{"eur", ".5", 0},
+		{"eur", "1.2.3", 0},
+		{"eur", "10,00", 0},
+		{"eur", "1 0", 0},
+		{"eur", "--1", 0},
+		{"jpy", "10.0", 0},
+		{"jpy", "10", 10},
+		{"kwd", "0.001", 1},
+		{"clf", "0.0001", 1},
+		{"eur", "-1.00", 0},
+		{"eur", "NaN", 0},
+		{"eur", "0.00", 0},
 	} {
 		entries, bad, err := audit.ParseSettlement("stripe", header+"charge,"+tt.currency+`,"`+tt.gross+`",pi_1,ch_1,pay_1`)
 		got := int64(0)

@@ -3,7 +3,6 @@ package audit_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -81,7 +80,7 @@ func newWorld(t *testing.T) *world {
 		Store: w.Table, Charges: w.Charges, Checkouts: w.Checkouts, Orders: w.shop, Stock: w.shop,
 		Providers: map[string]psp.Provider{flowtest.PSP: w.PSP}, Listers: map[string]audit.Lister{flowtest.PSP: w.PSP},
 		IdempotencyTTL: 24 * time.Hour, NewULID: func() string { ids++; return flowtest.ULID(ids) },
-		Now: w.Clock.Now, Meter: w.Meter, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)),
+		Now: w.Clock.Now, Meter: w.Meter, Log: slog.New(slog.DiscardHandler),
 	}
 	return w
 }

@@ -27,8 +27,10 @@ func TestCancelOfEveryPayment(t *testing.T) {
 		{"authorized", charged(Order{Manual: true}), payment.StatusCanceled, nil, 0, 1},
 		{"captured", charged(Order{}), payment.StatusCaptured, charge.ErrCaptured, 0, 0},
 		{"failed", charged(Order{Token: psptest.TokenDeclined}), payment.StatusFailed, charge.ErrInvalidStatus, 0, 0},
-		{"canceled", then(charged(Order{Token: psptest.TokenPending}), func(w *World, id payment.ID) { w.Cancel("first", id) }),
-			payment.StatusCanceled, charge.ErrInvalidStatus, 0, 1},
+		{
+			"canceled", then(charged(Order{Token: psptest.TokenPending}), func(w *World, id payment.ID) { w.Cancel("first", id) }),
+			payment.StatusCanceled, charge.ErrInvalidStatus, 0, 1,
+		},
 		{"refunded", then(charged(Order{}), func(w *World, id payment.ID) { w.Refund("r", id, 0) }), payment.StatusRefunded, charge.ErrInvalidStatus, 0, 0},
 		{"in doubt, captured at the psp", charged(Order{Token: psptest.TokenTimeoutCaptured}), payment.StatusCaptured, charge.ErrCaptured, 1, 0},
 		{"in doubt, nothing at the psp", charged(Order{Token: psptest.TokenTimeoutNothing}), payment.StatusProcessing, nil, 1, 0},

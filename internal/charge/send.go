@@ -40,8 +40,10 @@ func (s *Service) sendCharge(ctx context.Context, p payment.Payment, source jour
 	// A refusal is final only for the first sending: a later one may be refused
 	// for reasons of its own while the first has run.
 	if psp.OutcomeOf(err) == psp.OutcomeRejected && p.Create.Sends == 1 {
-		miss = payment.Event{Type: payment.EventDeclined, Amount: p.Amount,
-			Failure: &payment.Failure{Code: payment.FailureRejected, DeclineCode: codeOf(err)}}
+		miss = payment.Event{
+			Type: payment.EventDeclined, Amount: p.Amount,
+			Failure: &payment.Failure{Code: payment.FailureRejected, DeclineCode: codeOf(err)},
+		}
 	}
 	return s.record(ctx, p, source, miss)
 }

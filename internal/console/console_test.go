@@ -2,7 +2,6 @@ package console_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/url"
 	"regexp"
@@ -38,7 +37,7 @@ func newWorld(t *testing.T) *world {
 	w.table = payments.New(memory.New(memory.Options{Now: clock}))
 	n := 0
 	w.h = console.New(console.Config{
-		Table: w.table, Now: clock, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Insecure: true,
+		Table: w.table, Now: clock, Log: slog.New(slog.DiscardHandler), Insecure: true,
 		Keys:     func(context.Context) ([]string, error) { return []string{"", operatorKey}, nil },
 		NewULID:  func() string { n++; return strings.Repeat("0", 25) + string(rune('0'+n%10)) },
 		Webhooks: webhook.Settings{Wait: time.Hour},
@@ -180,8 +179,10 @@ func TestAPaymentsPageShowsItsJournalAndNoSecret(t *testing.T) {
 		PaymentMethod: "tok_canary", PSP: "simulator", ExpiresAt: w.now.Add(time.Hour),
 	}, w.now)
 	p.DueAt = w.now
-	must(t, w.table.Commit(t.Context(), journal.Change{After: p, Row: row, Source: journal.SourceAPI,
-		Claim: &idempotency.Claim{Record: idempotency.Record{MerchantID: "alpha", Hash: "h", ResourceID: string(id), CreatedAt: w.now, InProgressUntil: w.now}}}))
+	must(t, w.table.Commit(t.Context(), journal.Change{
+		After: p, Row: row, Source: journal.SourceAPI,
+		Claim: &idempotency.Claim{Record: idempotency.Record{MerchantID: "alpha", Hash: "h", ResourceID: string(id), CreatedAt: w.now, InProgressUntil: w.now}},
+	}))
 	next, row, _, err := p.Apply(payment.Event{
 		Type: payment.EventActionRequired, At: w.now, Amount: p.Amount, PSPReference: "ch_1",
 		RedirectURL: "https://psp.example/canary", ClientSecret: "canary",

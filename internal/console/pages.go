@@ -78,6 +78,7 @@ func dueRow(e reconcile.Due) due {
 		name, eventID, _ := strings.Cut(e.ID, "#")
 		it := webhook.Item{PSP: name, EventID: eventID}
 		return due{"webhook", e.ID, Path + "/webhooks/" + it.ID()}
+	case reconcile.KindDelivery: // has no page: the merchant sees it with the event
 	}
 	return due{Kind: string(e.Kind), ID: e.ID}
 }

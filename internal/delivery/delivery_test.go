@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -58,7 +57,7 @@ func newWorld(t *testing.T, statuses ...int) *world {
 	w.service = &delivery.Service{
 		Store: w.table, Poster: w.server, IdempotencyTTL: 24 * time.Hour, Now: clock, Meter: &w.meter,
 		NewSecret: func() payment.Secret { n++; return payment.Secret("whsec_" + string(rune('a'+n))) },
-		Spread:    func(d time.Duration) time.Duration { return d }, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Spread:    func(d time.Duration) time.Duration { return d }, Log: slog.New(slog.DiscardHandler),
 	}
 	return w
 }

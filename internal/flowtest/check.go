@@ -86,7 +86,7 @@ func (w *World) checkJournal(p payment.Payment, rows []payments.Row) {
 		word, _ := r.Data["status"].(string)
 		status := payment.Status(word)
 		back := last == payment.StatusCaptured || last.Dead()
-		if last.Terminal() && status != last && !(back && status == payment.StatusRefunded) {
+		if last.Terminal() && status != last && (!back || status != payment.StatusRefunded) {
 			w.Errorf("%s: row %d, %s, went from %s to %s", p.ID, r.Version, r.Type, last, status)
 		}
 		if payment.EventType(r.Type) == payment.EventCaptured {
@@ -187,7 +187,7 @@ func (w *World) checkKeys() {
 			right = strings.HasPrefix(c.Key, payments[c.Reference]+"-capture-")
 		case psptest.OperationCancel:
 			right = strings.HasPrefix(c.Key, payments[c.Reference]+"-cancel-")
-		case psptest.OperationLookup:
+		case psptest.OperationLookup, psptest.OperationList:
 			right = true
 		}
 		if !right {

@@ -69,7 +69,7 @@ func (l *Line) keeps(operation psptest.Operation, arrive func()) error {
 
 // Create is the provider's, unless it is held.
 func (l *Line) Create(ctx context.Context, r psp.CreateRequest) (psp.Charge, error) {
-	late := func() { l.Provider.Create(context.WithoutCancel(ctx), r) }
+	late := func() { _, _ = l.Provider.Create(context.WithoutCancel(ctx), r) }
 	if err := l.keeps(psptest.OperationCreate, late); err != nil {
 		return psp.Charge{}, err
 	}
@@ -78,7 +78,7 @@ func (l *Line) Create(ctx context.Context, r psp.CreateRequest) (psp.Charge, err
 
 // Capture is the provider's, unless it is held.
 func (l *Line) Capture(ctx context.Context, r psp.CaptureRequest) (psp.Charge, error) {
-	late := func() { l.Provider.Capture(context.WithoutCancel(ctx), r) }
+	late := func() { _, _ = l.Provider.Capture(context.WithoutCancel(ctx), r) }
 	if err := l.keeps(psptest.OperationCapture, late); err != nil {
 		return psp.Charge{}, err
 	}
@@ -87,7 +87,7 @@ func (l *Line) Capture(ctx context.Context, r psp.CaptureRequest) (psp.Charge, e
 
 // Cancel is the provider's, unless it is held.
 func (l *Line) Cancel(ctx context.Context, r psp.CancelRequest) (psp.Charge, error) {
-	late := func() { l.Provider.Cancel(context.WithoutCancel(ctx), r) }
+	late := func() { _, _ = l.Provider.Cancel(context.WithoutCancel(ctx), r) }
 	if err := l.keeps(psptest.OperationCancel, late); err != nil {
 		return psp.Charge{}, err
 	}
@@ -96,7 +96,7 @@ func (l *Line) Cancel(ctx context.Context, r psp.CancelRequest) (psp.Charge, err
 
 // Refund is the provider's, unless it is held.
 func (l *Line) Refund(ctx context.Context, r psp.RefundRequest) (psp.Refund, error) {
-	late := func() { l.Provider.Refund(context.WithoutCancel(ctx), r) }
+	late := func() { _, _ = l.Provider.Refund(context.WithoutCancel(ctx), r) }
 	if err := l.keeps(psptest.OperationRefund, late); err != nil {
 		return psp.Refund{}, err
 	}

@@ -187,7 +187,8 @@ func (r *run) repair(ctx context.Context, due Due) {
 
 // late reports whether no repair may begin any more.
 func (r *run) late(ctx context.Context) bool {
-	if ctx.Err() == nil && (r.last.IsZero() || time.Now().Before(r.last)) {
+	now := time.Now() //nolint:forbidigo // compared with a deadline of the context, which is of this clock
+	if ctx.Err() == nil && (r.last.IsZero() || now.Before(r.last)) {
 		return false
 	}
 	r.unfinished.Store(true)

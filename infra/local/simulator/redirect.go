@@ -61,7 +61,7 @@ func chooseRedirect(c *call) {
 		return
 	}
 	status := http.StatusOK
-	done := answer{}
+	var done answer
 	if err := w.choose(ch, outcome, c.answered); err != nil {
 		status, done = err.status, err.answer(w.config.PublicURL)
 	} else {

@@ -26,7 +26,7 @@ var errTrailingData = errors.New("data after the JSON value")
 func decodeValue(data []byte) (any, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	v, err := readValue(dec)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil, io.ErrUnexpectedEOF
 	}
 	if err != nil {
@@ -34,7 +34,7 @@ func decodeValue(data []byte) (any, error) {
 	}
 	if _, err := dec.ReadToken(); err == nil {
 		return nil, errTrailingData
-	} else if err != io.EOF {
+	} else if !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	return v, nil
@@ -56,6 +56,7 @@ func readValue(dec *jsontext.Decoder) (any, error) {
 		return readArray(dec)
 	case jsontext.KindBeginObject:
 		return readObject(dec)
+	case jsontext.KindNull, jsontext.KindInvalid, jsontext.KindEndObject, jsontext.KindEndArray:
 	}
 	return nil, nil // null: the decoder hands out no other kind here
 }

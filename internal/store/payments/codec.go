@@ -138,15 +138,3 @@ func integers(v any) any {
 	}
 	return v
 }
-
-// undocument reads a nested attribute back into a value with JSON tags.
-func undocument(m any, into any) error {
-	raw, err := json.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("decode %T: %w", into, err)
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("decode %T: %w", into, err)
-	}
-	return nil
-}
