@@ -10,6 +10,7 @@ import (
 	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/merchant"
+	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/problem"
 	"github.com/kessai/kessai/internal/webhook"
 )
@@ -31,7 +32,7 @@ type webhookView struct {
 	EventID    string         `json:"event_id"`
 	Type       *string        `json:"type"`
 	Status     webhook.Status `json:"status"`
-	PaymentID  *string        `json:"payment_id"`
+	PaymentID  *payment.ID    `json:"payment_id"`
 	ReceivedAt time.Time      `json:"received_at"`
 }
 
@@ -40,9 +41,8 @@ func viewWebhook(it webhook.Item) webhookView {
 	if it.Type != "" {
 		v.Type = &it.Type
 	}
-	if id := it.PaymentID; id.WellFormed() { // it is what a PSP wrote, and may be anything
-		text := string(id)
-		v.PaymentID = &text
+	if it.PaymentID != "" {
+		v.PaymentID = &it.PaymentID
 	}
 	return v
 }
@@ -74,9 +74,7 @@ func (h *Handler) item(ctx context.Context, c *call) (webhook.Item, error) {
 		return webhook.Item{}, webhook.ErrNotFound
 	}
 	it, err := h.Inbox.Item(ctx, psp, eventID)
-	if err == nil && it.PaymentID.WellFormed() {
-		c.paymentID = it.PaymentID
-	}
+	c.paymentID = it.PaymentID
 	return it, err
 }
 
@@ -101,12 +99,8 @@ func (h *Handler) replayWebhook(ctx context.Context, c *call) (answer, error) {
 	if err := f.done(); err != nil {
 		return answer{}, err
 	}
-	print, err := fingerprint(struct{}{})
-	if err != nil {
-		return answer{}, err
-	}
 	for range maxReplayRaces {
-		replayed, err := h.reopen(ctx, c, print)
+		replayed, err := h.reopen(ctx, c)
 		if _, lost := errors.AsType[*journal.Conflict](err); lost {
 			continue
 		}
@@ -129,14 +123,18 @@ func (h *Handler) replayWebhook(ctx context.Context, c *call) (answer, error) {
 // reopen is one attempt: it finds the record of an earlier request, or makes the
 // item received again together with a record. It returns a *journal.Conflict when
 // it has to be decided anew.
-func (h *Handler) reopen(ctx context.Context, c *call, print string) (replayed bool, err error) {
+func (h *Handler) reopen(ctx context.Context, c *call) (replayed bool, err error) {
 	it, err := h.item(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	same, err := fingerprint(struct{}{})
 	if err != nil {
 		return false, err
 	}
 	now, scope := h.Now(), c.scope()
 	claim := idempotency.Claim{Record: idempotency.Record{
-		MerchantID: scope.MerchantID, Hash: scope.Hash(), Fingerprint: print, ResourceID: it.ID(),
+		MerchantID: scope.MerchantID, Hash: scope.Hash(), Fingerprint: same, ResourceID: it.ID(),
 		CreatedAt: now, InProgressUntil: now,
 	}}
 	rec, err := h.Inbox.Record(ctx, scope.MerchantID, scope.Hash())
@@ -147,7 +145,7 @@ func (h *Handler) reopen(ctx context.Context, c *call, print string) (replayed b
 	case rec.Expired(now, h.Settings.IdempotencyTTL, true):
 		claim.Seen = &rec
 	default:
-		return true, rec.Check(print)
+		return true, nil // a replay has no body: every repeat is the same request
 	}
 	it.WaitUntil = now.Add(h.Settings.Webhooks.Wait)
 	it.DueAt = now.Add(h.Settings.Webhooks.ReconcileAfter)

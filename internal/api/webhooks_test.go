@@ -110,7 +110,14 @@ func TestAReplayDrivesANotificationOnOnce(t *testing.T) {
 	if other := w.operate(http.MethodPost, path, "k2"); other.str("status") != "received" {
 		t.Errorf("got %s, want another key to drive it on again", other.text)
 	}
-	w.want(w.send(request{method: http.MethodPost, path: path, apiKey: operator, body: `{"x":1}`}), http.StatusBadRequest, "invalid_request")
+	w.want(w.send(request{method: http.MethodPost, path: path, apiKey: operator, key: "k", body: `{"x":1}`}), http.StatusBadRequest, "invalid_request")
+	w.clock.advance(idempotencyTTL)
+	if late := w.operate(http.MethodPost, path, "k"); late.header.Get("Idempotent-Replayed") != "" {
+		t.Errorf("got a replay, want a use of its own after the key's time")
+	}
+	if again := w.operate(http.MethodPost, path, "k"); again.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("got no replay, want the key remembered anew")
+	}
 	w.want(w.send(request{method: http.MethodPost, path: path, apiKey: operator, body: `{}`}), http.StatusAccepted, "")
 }
 
