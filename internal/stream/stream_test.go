@@ -128,9 +128,11 @@ func TestTheStreamDrivesTheRealFlow(t *testing.T) {
 type carrier struct {
 	carried []outbox.Event
 	fails   map[string]error
+	calls   int
 }
 
 func (c *carrier) Carry(_ context.Context, events []outbox.Event) []error {
+	c.calls++
 	errs := make([]error, len(events))
 	for i, e := range events {
 		c.carried = append(c.carried, e)
@@ -191,7 +193,7 @@ func TestARowThatCouldNotBeCarriedComesAgain(t *testing.T) {
 		t.Errorf("got failures %v, want 3 and 4", got)
 	}
 	response, err = h.Handle(t.Context(), batchOf(item("evt_1", "9")))
-	if err != nil || len(c.carried) != 3 || response.BatchItemFailures == nil {
-		t.Errorf("without rows: got %d carried, failures %v, %v", len(c.carried), response.BatchItemFailures, err)
+	if err != nil || c.calls != 1 || response.BatchItemFailures == nil {
+		t.Errorf("without rows: got %d calls, failures %v, %v, want nothing carried", c.calls, response.BatchItemFailures, err)
 	}
 }

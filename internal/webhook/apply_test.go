@@ -165,6 +165,28 @@ func TestAnEventThatComesTooEarlyWaitsForItsTurn(t *testing.T) {
 	}
 }
 
+func TestAnEventThatIsTooEarlyForGoodIsQuarantined(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{Manual: true}, payment.StatusAuthorized)
+	charge := w.PSP.Charges()[0]
+	refund := w.PSP.Push(psp.Event{Charge: charge, Refund: &psp.Refund{Reference: "rf_9", Amount: 100, Status: psp.RefundSucceeded}})
+	w.Deliver(refund)
+	w.Pass(Durations.PaymentExpiry - time.Minute)
+	w.WantItem(refund, webhook.StatusReceived)
+	w.Pass(time.Minute)
+	w.WantItem(refund, webhook.StatusQuarantined)
+	w.Want(p.ID, payment.StatusAuthorized)
+}
+
+func TestAnEventThatWaitsIsNotGivenUpBecauseItComesOften(t *testing.T) {
+	w := New(t)
+	event := w.PSP.Push(about("pay_01KDYAK348M9S346Q3D2999999", "ch_9", 5000))
+	for range 20 {
+		w.Deliver(event)
+	}
+	w.WantItem(event, webhook.StatusReceived)
+}
+
 func TestOldNewsIsAppliedAndChangesNothing(t *testing.T) {
 	w, id, event := pending(t)
 	w.Deliver(event)
@@ -284,6 +306,23 @@ func TestAFinishedItemIsNotAppliedAgain(t *testing.T) {
 		t.Errorf("got %d attempts, want %d", after.Attempts, before.Attempts)
 	}
 	w.Want(id, payment.StatusCaptured)
+}
+
+func TestAQuarantinedEventIsAppliedByNothingButAReplay(t *testing.T) {
+	w := New(t)
+	id := payment.ID(payment.IDPrefix + ULID(1))
+	event := w.PSP.Push(about(id, "ch_000001", 5000))
+	w.Deliver(event)
+	w.Pass(Durations.PaymentExpiry)
+	w.WantItem(event, webhook.StatusQuarantined)
+	w.Charged("k", Order{Token: psptest.TokenPendingSilent}, payment.StatusProcessing)
+	w.PSP.Approve(string(id))
+	w.Deliver(event) // the psp sends it again
+	if err := w.Applier.Apply(w.Context(), PSP, event.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.WantItem(event, webhook.StatusQuarantined)
+	w.Want(id, payment.StatusProcessing)
 }
 
 func TestAQuarantinedEventIsAppliedByAReplay(t *testing.T) {
