@@ -60,11 +60,38 @@ func (s *Service) cancel(ctx context.Context, r CancelRequest, f found) (Result,
 	if driven.ID == "" {
 		driven = s.latest(ctx, p)
 	}
-	p = driven
+	p = s.awaitVoid(ctx, driven)
 	if p.Status == payment.StatusCanceled || p.Status.Open() {
 		return Result{Payment: p}, nil
 	}
 	return Result{}, cancelable(p.Status)
+}
+
+// voidLooks bounds the looks at a void that another worker is sending: with the
+// pauses between lost races they span about two seconds.
+const voidLooks = 10
+
+// awaitVoid waits a moment for the worker that was faster to take the lease and
+// voids the charge in our place, so that a cancel whose outcome is on its way is
+// answered with it.
+func (s *Service) awaitVoid(ctx context.Context, p payment.Payment) payment.Payment {
+	for n := 1; n <= voidLooks && underway(p); n++ {
+		if s.Journal.Pause(ctx, n) != nil {
+			break
+		}
+		now, err := s.Store.Payment(ctx, p.ID)
+		if err != nil {
+			break
+		}
+		p = now
+	}
+	return s.latest(ctx, p)
+}
+
+// underway reports whether somebody else is at the void: we would have sent it.
+func underway(p payment.Payment) bool {
+	sending := p.Void.State == payment.OperationNone || p.Void.State == payment.OperationSent
+	return p.Status.Open() && p.Create.State == payment.OperationAnswered && p.PSPReference != "" && sending
 }
 
 // cancelable returns ErrCaptured or ErrInvalidStatus for a status that cannot

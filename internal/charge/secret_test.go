@@ -55,7 +55,7 @@ func TestAPaymentThatCannotBeReadAgainIsToldWithoutItsRedirect(t *testing.T) {
 	id, _ := paidMeanwhile(w)
 	state := func(k store.Key) bool { return k.SK == "STATE" }
 	w.Store.After(Row(payment.EventCancelRequested), Then(func() {
-		for range 2 { // the drive's reading, and the one after it
+		for range 3 { // the drive's reading, the one after it, and that of waiting for its worker
 			w.Store.BeforeGet(state, Silent)
 		}
 	}))

@@ -82,7 +82,9 @@ func chooseRedirect(c *call) {
 
 // readOutcome reads the choice, and says whether it came as a form.
 func readOutcome(c *call) (outcome string, form bool, err *refusal) {
-	form = strings.HasPrefix(c.request.Header.Get("Content-Type"), "application/x-www-form-urlencoded")
+	// A JSON object is taken for what it is: clients that post one by hand often call it a form.
+	object := strings.HasPrefix(strings.TrimSpace(string(c.body)), "{")
+	form = !object && strings.HasPrefix(c.request.Header.Get("Content-Type"), "application/x-www-form-urlencoded")
 	if form {
 		values, _ := url.ParseQuery(string(c.body)) // what cannot be read is no outcome
 		outcome = values.Get("outcome")

@@ -52,6 +52,19 @@ func TestVoidedChargeTakesNoChoice(t *testing.T) {
 	})
 }
 
+// Clients that post a JSON object by hand often call it a form.
+func TestAJSONChoiceCalledAFormIsTakenForWhatItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPSP(t)
+		c := p.mustCreate("tok_requires_action", "automatic")
+		request := httptest.NewRequestWithContext(t.Context(), "POST", "/redirect/"+c.ID, strings.NewReader(`{"outcome":"approve"}`))
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if a := p.serve(request); a.status != 200 {
+			t.Errorf("got %d %s, want 200", a.status, a.body)
+		}
+	})
+}
+
 // form posts the choice as the page does.
 func (p *psp) form(id, outcome string) answer {
 	request := httptest.NewRequestWithContext(p.t.Context(), "POST", "/redirect/"+id, strings.NewReader(url.Values{"outcome": {outcome}}.Encode()))
