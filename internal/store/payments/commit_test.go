@@ -53,6 +53,17 @@ func TestAConflictSaysWhichPartRefused(t *testing.T) {
 		c.After.Reference, c.After.HoldsReference = "", false
 		same(t, "conflict", b.conflict(c), journal.Conflict{Version: true})
 	})
+	t.Run("the same payment without its first row", func(t *testing.T) {
+		b := newBench(t)
+		b.commit(change(firstID))
+		row := store.Key{PK: "PAYMENT#" + string(firstID), SK: "EVENT#0000000001"}
+		if err := b.raw.Write(t.Context(), store.Write{Kind: store.Delete, Key: row}); err != nil {
+			t.Fatal(err)
+		}
+		c := change(firstID)
+		c.After.Reference, c.After.HoldsReference = "", false
+		same(t, "conflict", b.conflict(c), journal.Conflict{Version: true})
+	})
 	t.Run("version", func(t *testing.T) {
 		c := b.next(p, captured())
 		c.Before.Version = 7

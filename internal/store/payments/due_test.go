@@ -86,6 +86,35 @@ func TestOneOfTwoTakersGetsTheLease(t *testing.T) {
 	}
 }
 
+func TestAHeldLeaseIsRefusedWithoutAWrite(t *testing.T) {
+	b := newBench(t)
+	b.commit(change(firstID))
+	if _, err := b.table.AcquireLease(t.Context(), firstID, start, start.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	late := b.late(func() { t.Error("it was written") })
+	if _, err := late.AcquireLease(t.Context(), firstID, start, start.Add(time.Minute)); !errors.Is(err, lease.ErrHeld) {
+		t.Errorf("got %v, want %v", err, lease.ErrHeld)
+	}
+}
+
+func TestALeaseMakesNoPayment(t *testing.T) {
+	b := newBench(t)
+	b.commit(change(firstID))
+	key := store.Key{PK: "PAYMENT#" + string(firstID), SK: "STATE"}
+	late := b.late(func() {
+		if err := b.raw.Write(t.Context(), store.Write{Kind: store.Delete, Key: key}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if _, err := late.AcquireLease(t.Context(), firstID, start, start.Add(time.Minute)); err == nil {
+		t.Error("got a lease on nothing")
+	}
+	if b.item(key.PK, key.SK) != nil {
+		t.Error("a payment was made of a lease")
+	}
+}
+
 func TestAnIntentUnderALeaseNeedsItsFence(t *testing.T) {
 	b := newBench(t)
 	p := b.commit(change(firstID))
