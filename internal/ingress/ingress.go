@@ -78,10 +78,6 @@ var errInvalidEncoding = problem.New(problem.Unauthorized, "The delivery can't b
 // receive judges the delivery. known is the PSP's name once it is one of ours: only
 // then it is fit for a log line.
 func (h *Handler) receive(ctx context.Context, request events.LambdaFunctionURLRequest) (ack psp.Acknowledgement, known string, err error) {
-	name, ok := strings.CutPrefix(request.RawPath, "/")
-	if !ok || name == "" || strings.Contains(name, "/") {
-		return ack, "", webhook.ErrUnknownPSP
-	}
 	if request.RequestContext.HTTP.Method != http.MethodPost {
 		return ack, "", &problem.Error{Code: problem.MethodNotAllowed, Detail: "Deliveries are posted.", Allow: http.MethodPost}
 	}
@@ -94,6 +90,7 @@ func (h *Handler) receive(ctx context.Context, request events.LambdaFunctionURLR
 	if len(body) > maxBody {
 		return ack, "", problem.New(problem.PayloadTooLarge, "A delivery may be up to 262144 bytes.")
 	}
+	name := strings.TrimPrefix(request.RawPath, "/")
 	header := http.Header{}
 	for n, value := range request.Headers {
 		header.Set(n, value)

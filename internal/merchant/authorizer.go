@@ -35,8 +35,7 @@ type Authorizer struct {
 
 // Handle tells who makes the request. It never fails and never refuses.
 func (a *Authorizer) Handle(ctx context.Context, request events.APIGatewayV2CustomAuthorizerV2Request) (events.APIGatewayV2CustomAuthorizerSimpleResponse, error) {
-	key, _ := bearer(request.Headers)
-	p, err := a.Keys.Authenticate(ctx, key)
+	p, err := a.Keys.Authenticate(ctx, bearer(request.Headers))
 	failure := ""
 	if err != nil && !errors.Is(err, ErrUnknownKey) {
 		a.Log.ErrorContext(ctx, "request not authorized", "reason", err.Error())
@@ -48,19 +47,17 @@ func (a *Authorizer) Handle(ctx context.Context, request events.APIGatewayV2Cust
 	}, nil
 }
 
-// bearer is the key of an Authorization header (RFC 6750 section 2.1). The
-// scheme is compared without regard to case.
-func bearer(headers map[string]string) (string, bool) {
+// bearer is the key of an Authorization header (RFC 6750 section 2.1), "" when
+// there is none. The scheme is compared without regard to case.
+func bearer(headers map[string]string) string {
 	for name, value := range headers {
 		if !strings.EqualFold(name, "Authorization") {
 			continue
 		}
-		scheme, key, ok := strings.Cut(strings.Trim(value, " \t"), " ")
-		key = strings.Trim(key, " ")
-		if !ok || !strings.EqualFold(scheme, "Bearer") || strings.ContainsAny(key, " \t,") {
-			return "", false
+		scheme, key, _ := strings.Cut(strings.Trim(value, " \t"), " ")
+		if strings.EqualFold(scheme, "Bearer") {
+			return strings.Trim(key, " ")
 		}
-		return key, key != ""
 	}
-	return "", false
+	return ""
 }

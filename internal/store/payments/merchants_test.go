@@ -72,9 +72,15 @@ func TestAChangeOfAKeyHoldsBothRowsToWhatWasSeen(t *testing.T) {
 	if err := table.CommitKeys(t.Context(), keys.Change{Set: []keys.KeyChange{{Seen: k, Next: ended}}}); err != nil {
 		t.Fatal(err)
 	}
+	both := ended
+	both.RevokedAt = keyTime
+	if err := table.CommitKeys(t.Context(), keys.Change{Set: []keys.KeyChange{{Seen: ended, Next: both}}}); err != nil {
+		t.Fatal(err)
+	}
 	for name, stale := range map[string]keys.KeyChange{
-		"an end that was not seen":   {Seen: k, Next: revoked},
-		"a key that never was there": {Seen: keyOf("alpha", 9), Next: keyOf("alpha", 9)},
+		"a revocation that was not seen": {Seen: ended, Next: ended},
+		"an end that was not seen":       {Seen: k, Next: revoked},
+		"a key that never was there":     {Seen: keyOf("alpha", 9), Next: keyOf("alpha", 9)},
 	} {
 		err := table.CommitKeys(t.Context(), keys.Change{Set: []keys.KeyChange{stale}})
 		if _, lost := errors.AsType[*journal.Conflict](err); !lost {
@@ -82,11 +88,11 @@ func TestAChangeOfAKeyHoldsBothRowsToWhatWasSeen(t *testing.T) {
 		}
 	}
 	byHash, err := table.APIKey(t.Context(), k.Hash)
-	if err != nil || byHash != ended {
-		t.Errorf("got %v, %v, want %v", byHash, err, ended)
+	if err != nil || byHash != both {
+		t.Errorf("got %v, %v, want %v", byHash, err, both)
 	}
 	listed, _, err := table.MerchantKeys(t.Context(), "alpha", "", 10)
-	if err != nil || len(listed) != 1 || listed[0] != ended {
+	if err != nil || len(listed) != 1 || listed[0] != both {
 		t.Errorf("got %v, %v, want the same in the list", listed, err)
 	}
 }
