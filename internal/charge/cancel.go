@@ -177,7 +177,7 @@ func (s *Service) refundForCheckout(ctx context.Context, p payment.Payment, atte
 	if err != nil {
 		return p, err
 	}
-	return s.sendRefund(ctx, p, id, journal.SourceSaga)
+	return s.sendRefund(ctx, p, id, sending{source: journal.SourceSaga})
 }
 
 // nextCompensation is the id of the refund to ask for next; ok is false while
@@ -237,7 +237,7 @@ func (s *Service) Send(ctx context.Context, id payment.ID) (payment.Payment, err
 			Source: journal.SourceSaga, Gate: &journal.Gate{CheckoutID: p.CheckoutID, Kind: journal.GateForward},
 		})
 		if err == nil {
-			sent, err = s.sendCharge(ctx, sent, journal.SourceSaga)
+			sent, err = s.sendCharge(ctx, sent, sending{source: journal.SourceSaga})
 			return s.Follow(ctx, sent, journal.SourceSaga), err
 		}
 		if c, ok := errors.AsType[*journal.Conflict](err); ok && c.Gate {

@@ -68,7 +68,7 @@ func (s *Service) capture(ctx context.Context, r CaptureRequest, f found) (Resul
 	if err != nil {
 		return Result{}, refusal(err)
 	}
-	next, err := s.sendCapture(ctx, sent, journal.SourceAPI)
+	next, err := s.sendCapture(ctx, sent, sending{source: journal.SourceAPI})
 	return Result{Payment: next, Replayed: f.record != nil}, err
 }
 

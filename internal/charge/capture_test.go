@@ -129,22 +129,46 @@ func TestARepeatOfARefusedCaptureDoesNotTakeOverTheNextOne(t *testing.T) {
 	w.WantCalls(psptest.OperationCapture, 2)
 }
 
-func TestARefusalOfARepeatedCaptureIsInDoubt(t *testing.T) {
-	w, id := held(t)
-	w.OnAnswer(psptest.OperationCapture, Lost)
-	if _, err := w.Capture("c", id, 0); err != nil {
-		t.Fatal(err)
-	}
-	w.PSP.Alter(psptest.OperationLookup, func(c *psp.Charge) { c.Status, c.Captured = psp.StatusAuthorized, 0 }) // its look-up lags behind
-	w.Lies = true
-	w.OnCall(psptest.OperationCapture, rejected) // the PSP forgot its key and says: wrong status
-	w.Pass(time.Minute)
-	if p := w.Want(id, payment.StatusAuthorized); !p.InDoubt() || p.Capture.State == payment.OperationRefused {
-		t.Errorf("got capture %s, want it in doubt: the first may have run", p.Capture.State)
-	}
-	w.PSP.Alter(psptest.OperationLookup, nil)
-	w.Pass(5 * time.Minute)
-	w.Want(id, payment.StatusCaptured)
+func TestARefusalOfARepeatedCaptureIsFinalOnlyWhenTheFirstIsKnownToHaveDoneNothing(t *testing.T) {
+	t.Run("the look-up is no proof", func(t *testing.T) {
+		w, id := held(t)
+		w.PSP.Promise(psp.Capabilities{KeyLifetime: 24 * time.Hour})
+		w.OnAnswer(psptest.OperationCapture, Lost)
+		if _, err := w.Capture("c", id, 0); err != nil {
+			t.Fatal(err)
+		}
+		w.PSP.Alter(psptest.OperationLookup, func(c *psp.Charge) { c.Status, c.Captured = psp.StatusAuthorized, 0 }) // it lags behind
+		w.Lies = true
+		w.OnCall(psptest.OperationCapture, rejected) // and it forgot the key: wrong status
+		w.Pass(time.Minute)
+		if p := w.Want(id, payment.StatusAuthorized); !p.InDoubt() || p.Capture.State == payment.OperationRefused {
+			t.Errorf("got capture %s, want it in doubt: the first may have run", p.Capture.State)
+		}
+		w.PSP.Alter(psptest.OperationLookup, nil)
+		w.Pass(5 * time.Minute)
+		w.Want(id, payment.StatusCaptured)
+	})
+	t.Run("the look-up is proof", func(t *testing.T) {
+		w, id := held(t)
+		w.OnCall(psptest.OperationCapture, Lost)
+		if _, err := w.Capture("c", id, 0); err != nil {
+			t.Fatal(err)
+		}
+		w.OnCall(psptest.OperationCapture, rejected)
+		w.Clock.Advance(time.Minute)
+		if errs := w.Sweep(); len(errs) != 0 {
+			t.Errorf("got %v, want a refusal to be no failure of the sweep", errs)
+		}
+		if p := w.Want(id, payment.StatusAuthorized); p.InDoubt() || p.Capture.State != payment.OperationRefused {
+			t.Errorf("got capture %s, want it refused", p.Capture.State)
+		}
+		if _, err := w.Capture("c", id, 0); !errors.Is(err, charge.ErrCaptureRefused) {
+			t.Errorf("replay: got %v, want %v", err, charge.ErrCaptureRefused)
+		}
+		if r, err := w.Capture("c2", id, 0); err != nil || r.Payment.Status != payment.StatusCaptured {
+			t.Errorf("another: got %s, %v, want captured", r.Payment.Status, err)
+		}
+	})
 }
 
 func TestACaptureWhoseAnswerSaysStillHeldIsInDoubt(t *testing.T) {

@@ -35,7 +35,7 @@ func (s *Service) Create(ctx context.Context, r CreateRequest) (Result, error) {
 	for range maxRaces {
 		created, err := s.Journal.Create(ctx, p, row, journal.Change{Source: journal.SourceAPI, Claim: claim})
 		if err == nil {
-			sent, err := s.sendCharge(ctx, created, journal.SourceAPI)
+			sent, err := s.sendCharge(ctx, created, sending{source: journal.SourceAPI})
 			return Result{Payment: s.Follow(ctx, sent, journal.SourceAPI)}, err
 		}
 		conflict, ok := errors.AsType[*journal.Conflict](err)
@@ -82,7 +82,7 @@ func (s *Service) replayCreate(ctx context.Context, r Request, f found) (Result,
 		sent, err := s.Journal.Change(ctx, p, payment.Event{Type: payment.EventSent},
 			journal.Change{Source: journal.SourceAPI, Claim: s.takeover(*f.record)})
 		if err == nil {
-			p, err := s.sendCharge(ctx, sent, journal.SourceAPI)
+			p, err := s.sendCharge(ctx, sent, sending{source: journal.SourceAPI})
 			return Result{Payment: s.Follow(ctx, p, journal.SourceAPI), Replayed: true}, err
 		}
 		if !lost(err) {

@@ -62,19 +62,51 @@ func TestWhatThePSPRefusesOutrightHasFailed(t *testing.T) {
 	w.Charged("k2", Order{Reference: "order-42"}, payment.StatusCaptured)
 }
 
-func TestARefusalOfARepeatedSendingLeavesTheFirstInDoubt(t *testing.T) {
-	w := New(t)
-	w.OnAnswer(psptest.OperationCreate, Lost)
-	first, err := w.Charge("k", Order{Token: psptest.TokenTimeoutNothing})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.OnCall(psptest.OperationCreate, func() error { return &psp.Error{Outcome: psp.OutcomeRejected, Code: "too_old"} })
-	w.Pass(time.Minute)
-	w.WantCalls(psptest.OperationCreate, 2)
-	if p := w.Want(first.Payment.ID, payment.StatusProcessing); !p.InDoubt() {
-		t.Error("got it settled, want it in doubt: the first sending may have run")
-	}
+// A repeat that is refused says nothing of the first sending, unless a look-up has
+// shown that it never took effect.
+func TestARefusalOfARepeatIsFinalOnlyWhenTheFirstIsKnownToHaveDoneNothing(t *testing.T) {
+	refused := func() error { return &psp.Error{Outcome: psp.OutcomeRejected, Code: "too_old"} }
+	t.Run("the look-up is no proof", func(t *testing.T) {
+		w := New(t)
+		w.PSP.Promise(psp.Capabilities{KeyLifetime: 24 * time.Hour})
+		p := w.Charged("k", Order{Token: psptest.TokenTimeoutNothing}, payment.StatusProcessing)
+		w.OnCall(psptest.OperationCreate, refused)
+		w.Pass(time.Minute)
+		if p := w.Want(p.ID, payment.StatusProcessing); !p.InDoubt() {
+			t.Error("got it settled, want it in doubt: the first sending may have run")
+		}
+	})
+	t.Run("nobody looked", func(t *testing.T) {
+		w := New(t)
+		w.Crash(func() {
+			w.OnCall(psptest.OperationCreate, w.Die)
+			w.Charge("k", Order{})
+		})
+		w.Clock.Advance(Durations.InProgressTTL)
+		w.OnCall(psptest.OperationCreate, refused)
+		r, err := w.Charge("k", Order{})
+		if err != nil || r.Payment.Status != payment.StatusProcessing || !r.Payment.InDoubt() {
+			t.Errorf("got %s, %v, want it in doubt", r.Payment.Status, err)
+		}
+	})
+	t.Run("throttled a moment ago", func(t *testing.T) {
+		w := New(t)
+		p := w.Charged("k", Order{Token: psptest.TokenRateLimitedOnce}, payment.StatusProcessing)
+		w.Clock.Advance(time.Second) // an earlier one may still be on its way
+		w.OnCall(psptest.OperationCreate, refused)
+		w.Sweep()
+		w.Want(p.ID, payment.StatusProcessing)
+	})
+	t.Run("the look-up is proof", func(t *testing.T) {
+		w := New(t)
+		p := w.Charged("k", Order{Token: psptest.TokenTimeoutNothing}, payment.StatusProcessing)
+		w.OnCall(psptest.OperationCreate, refused)
+		w.Pass(time.Minute)
+		got := w.Want(p.ID, payment.StatusFailed)
+		if got.Failure == nil || got.Failure.Code != payment.FailureRejected {
+			t.Errorf("got failure %+v, want %s", got.Failure, payment.FailureRejected)
+		}
+	})
 }
 
 func TestAnUnknownPSPIsRefusedBeforeAnyEffect(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/lease"
@@ -82,6 +83,20 @@ type drive struct {
 	lease  *lease.Lease
 }
 
+// sight is what the look-up showed that a step follows from, its zero value when
+// there was none.
+type sight struct {
+	payment.Seen
+	charge psp.Charge
+	asked  time.Time // when the question was put
+}
+
+// by is how an operation is sent of which the look-up, if there was one, showed
+// nothing.
+func (d *drive) by(p payment.Payment, o payment.Operation, seen sight) sending {
+	return sending{source: d.source, alone: !seen.asked.IsZero() && d.s.Policy(p.PSP).Alone(o, seen.asked)}
+}
+
 func (d *drive) run(ctx context.Context, id payment.ID) (payment.Payment, error) {
 	p, err := d.s.Store.Payment(ctx, id)
 	if err != nil {
@@ -92,12 +107,13 @@ func (d *drive) run(ctx context.Context, id payment.ID) (payment.Payment, error)
 			return p, nil // a look-up has no intent that would notice
 		}
 		now := d.s.Now() // of the question: what was on its way then may arrive before the answer
-		step, seen := p.Next(now), payment.Seen{}
+		step, seen := p.Next(now), sight{}
 		if step.Kind == payment.StepLookUp {
 			if p, seen, err = d.s.lookUp(ctx, p, d.source); err != nil {
 				return p, err
 			}
-			step = p.NextAfterLookUp(now, d.s.Policy(p.PSP), seen)
+			seen.asked = now
+			step = p.NextAfterLookUp(now, d.s.Policy(p.PSP), seen.Seen)
 		}
 		p, err = d.do(ctx, p, step, seen)
 		switch {
@@ -121,7 +137,7 @@ func (d *drive) run(ctx context.Context, id payment.ID) (payment.Payment, error)
 var errStop = errors.New("charge: nothing to do now")
 
 // do takes one step. Every call to the PSP follows an intent of its own.
-func (d *drive) do(ctx context.Context, p payment.Payment, step payment.Step, seen payment.Seen) (payment.Payment, error) {
+func (d *drive) do(ctx context.Context, p payment.Payment, step payment.Step, seen sight) (payment.Payment, error) {
 	s := d.s
 	intent := func(e payment.Event) (payment.Payment, error) {
 		return s.Journal.Change(ctx, p, e, journal.Change{Source: d.source, Fence: d.lease.Fence})
@@ -140,7 +156,7 @@ func (d *drive) do(ctx context.Context, p payment.Payment, step payment.Step, se
 		if err != nil {
 			return p, err
 		}
-		return s.sendCharge(ctx, next, d.source)
+		return s.sendCharge(ctx, next, d.by(p, p.Create, seen))
 	case payment.StepVoid:
 		next, err := intent(payment.Event{Type: payment.EventVoidSent, PSPReference: seen.Reference})
 		if err != nil {
@@ -152,30 +168,39 @@ func (d *drive) do(ctx context.Context, p payment.Payment, step payment.Step, se
 		if err != nil {
 			return p, err
 		}
-		return s.sendCapture(ctx, next, d.source)
+		next, err = s.sendCapture(ctx, next, d.by(p, p.Capture, seen))
+		if errors.Is(err, ErrCaptureRefused) {
+			err = nil // recorded; the merchant sees it
+		}
+		return next, err
 	case payment.StepRefund:
 		next, err := intent(payment.Event{Type: payment.EventRefundSent, Refund: payment.RefundEvent{ID: step.Refund}})
 		if err != nil {
 			return p, err
 		}
-		return s.sendRefund(ctx, next, step.Refund, d.source)
+		refund, _ := p.Refund(step.Refund)
+		next, err = s.sendRefund(ctx, next, step.Refund, d.by(p, refund.Operation, seen))
+		if err != nil || !seen.Found {
+			return next, err
+		}
+		return s.learnRefunds(ctx, next, d.source, seen.charge) // others may have waited for this one's answer
 	}
 	return p, errStop
 }
 
 // lookUp asks the PSP where the charge stands and records what it says. An error
 // means that it gave no answer.
-func (s *Service) lookUp(ctx context.Context, p payment.Payment, source journal.Source) (payment.Payment, payment.Seen, error) {
+func (s *Service) lookUp(ctx context.Context, p payment.Payment, source journal.Source) (payment.Payment, sight, error) {
 	callCtx, cancel := s.call(ctx, p)
 	defer cancel()
 	c, err := s.provider(p).Lookup(callCtx, psp.LookupRequest{Reference: p.PSPReference, PaymentID: string(p.ID)})
 	if errors.Is(err, psp.ErrNotFound) {
-		return p, payment.Seen{}, nil
+		return p, sight{}, nil
 	}
 	if err != nil {
-		return p, payment.Seen{}, fmt.Errorf("look up %s: %w", p.ID, err)
+		return p, sight{}, fmt.Errorf("look up %s: %w", p.ID, err)
 	}
-	seen := payment.Seen{Found: true, Reference: c.Reference, Refunds: map[payment.RefundID]bool{}}
+	seen := sight{charge: c, Seen: payment.Seen{Found: true, Reference: c.Reference, Refunds: map[payment.RefundID]bool{}}}
 	switch c.Status {
 	case psp.StatusPending, psp.StatusRequiresAction, psp.StatusAuthorized:
 		seen.Live = true

@@ -6,13 +6,19 @@ import (
 )
 
 // Facts are the events that a provider's view of a charge amounts to: where it
-// stands, then each of its refunds.
+// stands, then each of its refunds. Ours come before those made at the PSP, which
+// cannot be told from ours before ours are known.
 func Facts(c psp.Charge) []payment.Event {
 	facts := []payment.Event{statusFact(c.Status, c)}
+	var others []payment.Event
 	for _, r := range c.Refunds {
+		if r.RefundID == "" {
+			others = append(others, refundFact(c, r))
+			continue
+		}
 		facts = append(facts, refundFact(c, r))
 	}
-	return facts
+	return append(facts, others...)
 }
 
 // EventFact is the one fact that a notification tells.

@@ -60,7 +60,7 @@ func (s *Service) refund(ctx context.Context, r RefundRequest, f found, id payme
 	if err != nil {
 		return Result{}, refusal(err)
 	}
-	p, err = s.sendRefund(ctx, p, id, journal.SourceAPI)
+	p, err = s.sendRefund(ctx, p, id, sending{source: journal.SourceAPI})
 	return Result{Payment: p, RefundID: id}, err
 }
 
@@ -98,6 +98,6 @@ func (s *Service) replayRefund(ctx context.Context, f found) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	result.Payment, err = s.sendRefund(ctx, p, id, journal.SourceAPI)
+	result.Payment, err = s.sendRefund(ctx, p, id, sending{source: journal.SourceAPI})
 	return result, err
 }

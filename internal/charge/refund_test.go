@@ -151,16 +151,39 @@ func TestARefundThatThePSPRefusesHasFailed(t *testing.T) {
 	w.Refunded("r2", p.ID, 5000, payment.RefundSucceeded)
 }
 
-func TestARefusalOfARepeatedRefundIsNoFailure(t *testing.T) {
+func TestARefusalOfARepeatedRefundIsFinalOnlyWhenTheFirstIsKnownToHaveDoneNothing(t *testing.T) {
+	for proof, want := range map[bool]payment.RefundStatus{false: payment.RefundPending, true: payment.RefundFailed} {
+		w := New(t)
+		w.PSP.Promise(psp.Capabilities{KeyLifetime: 24 * time.Hour, AuthoritativeLookup: proof})
+		p := w.Charged("k", Order{}, payment.StatusCaptured)
+		w.OnCall(psptest.OperationRefund, Lost)
+		refund := w.Refunded("r", p.ID, 2000, payment.RefundPending)
+		w.OnCall(psptest.OperationRefund, func() error { return &psp.Error{Operation: "refund", Outcome: psp.OutcomeRejected} })
+		w.Pass(time.Minute)
+		if got, _ := w.Payment(p.ID).Refund(refund.ID); got.Status != want {
+			t.Errorf("look-up is proof %t: got %s, want %s", proof, got.Status, want)
+		}
+	}
+}
+
+// All of it is refunded by us, a part of it at the PSP meanwhile: ours is refused.
+func TestARefundThatIsOvertakenByOneMadeAtThePSPFails(t *testing.T) {
 	w := New(t)
 	p := w.Charged("k", Order{}, payment.StatusCaptured)
-	w.OnCall(psptest.OperationRefund, Lost)
-	refund := w.Refunded("r", p.ID, 2000, payment.RefundPending)
-	w.OnCall(psptest.OperationRefund, func() error { return &psp.Error{Operation: "refund", Outcome: psp.OutcomeRejected} })
-	w.Pass(time.Minute)
-	if got, _ := w.Payment(p.ID).Refund(refund.ID); got.Status != payment.RefundPending {
-		t.Errorf("got %s, want pending: the first may have run", got.Status)
+	w.Crash(func() {
+		w.OnCall(psptest.OperationRefund, w.Die)
+		w.Refund("r", p.ID, 0)
+	})
+	w.PSP.RefundDirect(string(p.ID), 500)
+	w.Deliver(w.PSP.Drain()...) // it waits: it may be ours
+	w.Pass(5 * time.Minute)
+	got := w.Want(p.ID, payment.StatusCaptured)
+	if got.AmountRefunded() != 500 || len(got.Refunds) != 2 {
+		t.Errorf("got refunds %+v, want ours failed and theirs counted", got.Refunds)
 	}
+	w.WantRest(p.ID)
+	w.Refunded("r2", p.ID, 0, payment.RefundSucceeded)
+	w.Want(p.ID, payment.StatusRefunded)
 }
 
 func TestNoRefundWhileDisputed(t *testing.T) {
@@ -262,4 +285,30 @@ func TestAThrottledRefundIsSentAgainWhenThePSPSaidSo(t *testing.T) {
 	w.Clock.Advance(time.Millisecond)
 	w.Refunded("r", p.ID, 2000, payment.RefundSucceeded)
 	w.WantCalls(psptest.OperationRefund, 2)
+}
+
+func TestALookUpCountsRefundsMadeAtThePSPTogetherWithOurs(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{}, payment.StatusCaptured)
+	w.OnCall(psptest.OperationRefund, Then(func() { w.PSP.RefundDirect(string(p.ID), 500) })) // first in the PSP's list
+	w.OnAnswer(psptest.OperationRefund, Lost)
+	w.Refunded("r", p.ID, 2000, payment.RefundPending)
+	w.Pass(time.Minute)
+	if got := w.Payment(p.ID); got.AmountRefunded() != 2500 || len(got.Refunds) != 2 {
+		t.Errorf("got %d refunded, %+v, want both", got.AmountRefunded(), got.Refunds)
+	}
+	w.WantRest(p.ID)
+}
+
+func TestARefundMadeAtThePSPIsCountedWhenOursIsSettled(t *testing.T) {
+	w := New(t)
+	p := w.Charged("k", Order{}, payment.StatusCaptured)
+	w.OnCall(psptest.OperationRefund, Lost)
+	w.Refunded("r", p.ID, 2000, payment.RefundPending)
+	w.PSP.RefundDirect(string(p.ID), 500) // and its event is lost
+	w.Pass(time.Minute)
+	if got := w.Payment(p.ID); got.AmountRefunded() != 2500 || len(got.Refunds) != 2 {
+		t.Errorf("got %d refunded, %+v, want both", got.AmountRefunded(), got.Refunds)
+	}
+	w.WantRest(p.ID)
 }

@@ -14,6 +14,20 @@ import (
 // Every function here follows a committed intent: it calls the PSP once and
 // records what came of it. Requests are built from the stored payment only.
 
+// sending is who sends an operation, and what is known of its earlier sendings.
+type sending struct {
+	source journal.Source
+	// alone says that a look-up has just shown that no earlier sending had an effect,
+	// or will have one.
+	alone bool
+}
+
+// refused reports whether err is the PSP's final refusal of o. A repeat may be
+// refused for reasons of its own while an earlier sending has run.
+func (by sending) refused(err error, o payment.Operation) bool {
+	return psp.OutcomeOf(err) == psp.OutcomeRejected && (o.Sends == 1 || by.alone)
+}
+
 // call bounds one call to a PSP: by its own time-out, and so that a part of the
 // caller's time is left to write down what was heard. That time is the machine's.
 func (s *Service) call(ctx context.Context, p payment.Payment) (context.Context, context.CancelFunc) {
@@ -26,7 +40,7 @@ func (s *Service) call(ctx context.Context, p payment.Payment) (context.Context,
 }
 
 // sendCharge sends the charge of p and records the answer.
-func (s *Service) sendCharge(ctx context.Context, p payment.Payment, source journal.Source) (payment.Payment, error) {
+func (s *Service) sendCharge(ctx context.Context, p payment.Payment, by sending) (payment.Payment, error) {
 	callCtx, cancel := s.call(ctx, p)
 	defer cancel()
 	c, err := s.provider(p).Create(callCtx, psp.CreateRequest{
@@ -34,37 +48,35 @@ func (s *Service) sendCharge(ctx context.Context, p payment.Payment, source jour
 		ManualCapture: p.CaptureMethod == payment.CaptureManual, ReturnURL: p.ReturnURL, Metadata: p.Metadata,
 	})
 	if err == nil {
-		return s.heed(ctx, p, source, c, payment.OperationCreate)
+		return s.heed(ctx, p, by.source, c, payment.OperationCreate)
 	}
 	miss := s.missed(err, payment.OperationCreate, p.Create)
-	// A refusal is final only for the first sending: a later one may be refused
-	// for reasons of its own while the first has run.
-	if psp.OutcomeOf(err) == psp.OutcomeRejected && p.Create.Sends == 1 {
+	if by.refused(err, p.Create) {
 		miss = payment.Event{
 			Type: payment.EventDeclined, Amount: p.Amount,
 			Failure: &payment.Failure{Code: payment.FailureRejected, DeclineCode: codeOf(err)},
 		}
 	}
-	return s.record(ctx, p, source, miss)
+	return s.record(ctx, p, by.source, miss)
 }
 
 // sendCapture sends the capture of p and records the answer. A refusal is
 // recorded and returned as ErrCaptureRefused.
-func (s *Service) sendCapture(ctx context.Context, p payment.Payment, source journal.Source) (payment.Payment, error) {
+func (s *Service) sendCapture(ctx context.Context, p payment.Payment, by sending) (payment.Payment, error) {
 	callCtx, cancel := s.call(ctx, p)
 	defer cancel()
 	amount := p.Amount
 	amount.Minor = p.Capture.Amount
 	c, err := s.provider(p).Capture(callCtx, psp.CaptureRequest{Key: p.Capture.Key, Reference: p.PSPReference, Amount: amount})
 	if err == nil {
-		return s.heed(ctx, p, source, c, payment.OperationCapture)
+		return s.heed(ctx, p, by.source, c, payment.OperationCapture)
 	}
 	miss := s.missed(err, payment.OperationCapture, p.Capture)
-	refused := psp.OutcomeOf(err) == psp.OutcomeRejected && p.Capture.Sends == 1
+	refused := by.refused(err, p.Capture)
 	if refused {
 		miss.Type = payment.EventCaptureRefused
 	}
-	next, err := s.record(ctx, p, source, miss)
+	next, err := s.record(ctx, p, by.source, miss)
 	if err == nil && refused && next.Status == payment.StatusAuthorized {
 		err = ErrCaptureRefused
 	}
@@ -87,7 +99,7 @@ func (s *Service) sendVoid(ctx context.Context, p payment.Payment, source journa
 }
 
 // sendRefund sends one refund of p and records the answer.
-func (s *Service) sendRefund(ctx context.Context, p payment.Payment, id payment.RefundID, source journal.Source) (payment.Payment, error) {
+func (s *Service) sendRefund(ctx context.Context, p payment.Payment, id payment.RefundID, by sending) (payment.Payment, error) {
 	r, ok := p.Refund(id)
 	if !ok {
 		return p, errors.New("charge: no such refund")
@@ -103,22 +115,22 @@ func (s *Service) sendRefund(ctx context.Context, p payment.Payment, id payment.
 	switch {
 	case err == nil && answer.RefundID != "" && answer.RefundID != string(r.ID):
 		s.Meter.Count(journal.MetricMismatch, 1)
-		return s.record(ctx, p, source, payment.Event{Type: payment.EventRefundUnanswered, Refund: about})
+		return s.record(ctx, p, by.source, payment.Event{Type: payment.EventRefundUnanswered, Refund: about})
 	case err == nil:
 		answer.RefundID = string(r.ID)
 		fact := refundFact(psp.Charge{Reference: p.PSPReference}, answer)
-		next, err := s.record(ctx, p, source, fact)
+		next, err := s.record(ctx, p, by.source, fact)
 		if _, disagrees := errors.AsType[*payment.MismatchError](err); disagrees {
 			s.Meter.Count(journal.MetricMismatch, 1)
-			return s.record(ctx, p, source, payment.Event{Type: payment.EventRefundUnanswered, Refund: about})
+			return s.record(ctx, p, by.source, payment.Event{Type: payment.EventRefundUnanswered, Refund: about})
 		}
 		return next, err
-	case psp.OutcomeOf(err) == psp.OutcomeRejected && r.Operation.Sends == 1:
-		return s.record(ctx, p, source, payment.Event{Type: payment.EventRefundFailed, Refund: about})
+	case by.refused(err, r.Operation):
+		return s.record(ctx, p, by.source, payment.Event{Type: payment.EventRefundFailed, Refund: about})
 	}
 	miss := s.missed(err, "", r.Operation)
 	about.NotRun, about.RetryAt = miss.Type == payment.EventNotRun, miss.RetryAt
-	return s.record(ctx, p, source, payment.Event{Type: payment.EventRefundUnanswered, Refund: about})
+	return s.record(ctx, p, by.source, payment.Event{Type: payment.EventRefundUnanswered, Refund: about})
 }
 
 // missed is what a call without an answer amounts to. Unknown is never failed.
@@ -187,26 +199,30 @@ func (s *Service) learn(ctx context.Context, p payment.Payment, source journal.S
 	if c.PaymentID != "" && c.PaymentID != string(p.ID) {
 		return s.record(ctx, p, source, payment.Event{Type: payment.EventMismatched})
 	}
-	facts := Facts(c)
-	next, err := s.record(ctx, p, source, facts[0])
+	next, err := s.record(ctx, p, source, Facts(c)[0])
 	if _, disagrees := errors.AsType[*payment.MismatchError](err); disagrees {
 		return s.record(ctx, p, source, payment.Event{Type: payment.EventMismatched})
 	}
 	if err != nil {
 		return next, err
 	}
-	for _, fact := range facts[1:] {
-		after, err := s.record(ctx, next, source, fact)
+	return s.learnRefunds(ctx, next, source, c)
+}
+
+// learnRefunds records what is said of the charge's refunds.
+func (s *Service) learnRefunds(ctx context.Context, p payment.Payment, source journal.Source, c psp.Charge) (payment.Payment, error) {
+	for _, fact := range Facts(c)[1:] {
+		next, err := s.record(ctx, p, source, fact)
 		switch {
 		case err == nil:
-			next = after
+			p = next
 		case refusedByDomain(err):
 			s.passOver(ctx, p, err)
 		default:
 			return next, err
 		}
 	}
-	return next, nil
+	return p, nil
 }
 
 // passOver leaves a refund that the PSP told of unrecorded. One that waits for our

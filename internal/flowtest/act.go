@@ -317,6 +317,17 @@ func (w *World) OnAnswer(operation psptest.Operation, do func() error) {
 	})
 }
 
+// Quiet drops everything that was to go wrong and has not.
+func (w *World) Quiet() {
+	w.Store.Forget()
+	w.waiting.Store(0)
+	for _, operation := range psptest.Operations() {
+		w.PSP.Before(operation, nil)
+		w.PSP.After(operation, nil)
+	}
+	w.Line.forget()
+}
+
 // Lost is a hook that loses the call or the answer.
 func Lost() error { return errTimeout }
 
@@ -348,6 +359,9 @@ func (w *World) Crash(process func()) {
 		w.Fatal("the process lived")
 	}
 }
+
+// Survives runs what a process does and reports whether it lived to the end.
+func (w *World) Survives(process func()) bool { return !w.dies(process) }
 
 func (w *World) dies(process func()) (died bool) {
 	defer func() {

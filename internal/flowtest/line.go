@@ -46,6 +46,12 @@ func (l *Line) Arrive() int {
 	return len(held)
 }
 
+func (l *Line) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.hold)
+}
+
 func (l *Line) setDead(dead bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

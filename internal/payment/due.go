@@ -32,6 +32,13 @@ func (pol Policy) arrived(o Operation, now time.Time) bool {
 	return !now.Before(pol.arrival(o.LastSentAt))
 }
 
+// Alone reports whether a look-up that was put at asked, and showed nothing of o,
+// proves that no sending of o had an effect or can still have one. Then the next
+// sending is as good as the first: a refusal is its own, and final.
+func (pol Policy) Alone(o Operation, asked time.Time) bool {
+	return pol.AuthoritativeLookup && pol.arrived(o, asked)
+}
+
 // sendable reports whether an operation's key may still be sent: not past half
 // its life at the PSP since it was first sent.
 func (pol Policy) sendable(o Operation, now time.Time) bool {
