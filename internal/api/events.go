@@ -103,8 +103,10 @@ func (h *Handler) setEndpoint(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	url := f.text("url", required, textRule{maxEndpointURL, func(s string) bool { return h.CheckEndpoint(s) == nil },
-		"must be a public https address without credentials or fragment"})
+	url := f.text("url", required, textRule{
+		maxEndpointURL, func(s string) bool { return h.CheckEndpoint(s) == nil },
+		"must be a public https address without credentials or fragment",
+	})
 	types := f.texts("events", ruleEventType, maxEventTypes)
 	if err := f.done(); err != nil {
 		return answer{}, err

@@ -52,8 +52,10 @@ func TestANotificationQueryIsJudged(t *testing.T) {
 	if rows := s.get("/v1/notifications?" + absent).rows(t); len(rows) != 0 {
 		t.Errorf("got %v, want none", rows)
 	}
-	for _, q := range []string{"", "?checkout=", "?checkout=chk_1", "?checkout=pay_01KDYAK348M9S346Q3D2ZZZZZZ", "?" + absent + "&" + absent,
-		"?" + absent + "&limit=0", "?" + absent + "&cursor=c"} {
+	for _, q := range []string{
+		"", "?checkout=", "?checkout=chk_1", "?checkout=pay_01KDYAK348M9S346Q3D2ZZZZZZ", "?" + absent + "&" + absent,
+		"?" + absent + "&limit=0", "?" + absent + "&cursor=c",
+	} {
 		s.want(s.get("/v1/notifications"+q), http.StatusBadRequest, "invalid_request")
 	}
 }

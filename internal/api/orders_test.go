@@ -98,8 +98,10 @@ func TestAFailedCheckoutHasNoOrderAndNoNotification(t *testing.T) {
 
 func TestAnOrderQueryIsJudged(t *testing.T) {
 	s := newShop(t)
-	for _, q := range []string{"", "?reference=", "?reference=a:b", "?reference=a&reference=b", "?reference=" + strings.Repeat("x", 65),
-		"?reference=a&limit=0", "?reference=a&limit=101", "?reference=a&cursor=", "?reference=a&cursor=nonsense"} {
+	for _, q := range []string{
+		"", "?reference=", "?reference=a:b", "?reference=a&reference=b", "?reference=" + strings.Repeat("x", 65),
+		"?reference=a&limit=0", "?reference=a&limit=101", "?reference=a&cursor=", "?reference=a&cursor=nonsense",
+	} {
 		s.want(s.get("/v1/orders"+q), http.StatusBadRequest, "invalid_request")
 	}
 }

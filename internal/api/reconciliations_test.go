@@ -164,7 +164,8 @@ func TestAReconciliationNeedsAPeriodThatIsRemembered(t *testing.T) {
 		}
 	}
 	for _, r := range []request{
-		{method: http.MethodGet, path: "/v1/reconciliations"}, {method: http.MethodPost, path: "/v1/reconciliations", body: reconcileAll},
+		{method: http.MethodGet, path: "/v1/reconciliations"},
+		{method: http.MethodPost, path: "/v1/reconciliations", body: reconcileAll},
 		{method: http.MethodGet, path: "/v1/reconciliations/rec_01KDYAK348M9S346Q3D2000009"},
 	} {
 		r.apiKey = alpha
