@@ -10,10 +10,12 @@ import (
 	"time"
 
 	. "github.com/kessai/kessai/internal/flowtest"
+	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp"
 	"github.com/kessai/kessai/internal/psp/psptest"
 	"github.com/kessai/kessai/internal/store"
+	"github.com/kessai/kessai/internal/webhook"
 )
 
 // history is one random life of a few payments: what merchants, customers and the
@@ -79,8 +81,11 @@ func (h *history) merchant(id payment.ID) {
 func (h *history) provider(id payment.ID) {
 	name := string(id)
 	what := pick(h, "approve", "decline", "late", "lapse", "settle")
-	if !h.silent(id) { // what only an event tells is done where there are events
+	switch { // what only an event tells is done where there are events
+	case !h.silent(id):
 		what = pick(h, what, "direct", "dispute")
+	case h.declined[name]:
+		what = "approve"
 	}
 	done := false
 	switch what {
@@ -230,11 +235,28 @@ func (h *history) settle() {
 		}
 		h.Pass(50 * time.Minute)
 	}
+	h.replay()
 	for range 46 {
 		h.Clock.Advance(time.Hour)
 		h.Sweep()
 	}
 	h.Pass(5 * time.Minute)
+}
+
+// replay is the operator's: what was quarantined is driven on once more.
+func (h *history) replay() {
+	items, _, err := h.Table.Webhooks(h.Context(), webhook.StatusQuarantined, "", 100)
+	if err != nil {
+		h.Fatal(err)
+	}
+	for n, it := range items {
+		it.WaitUntil, it.DueAt = h.Clock.Now().Add(time.Hour), h.Clock.Now()
+		record := idempotency.Record{MerchantID: "operator", Hash: fmt.Sprint(n), ResourceID: it.ID(), CreatedAt: h.Clock.Now(), InProgressUntil: h.Clock.Now()}
+		if err := h.Table.Reopen(h.Context(), it, idempotency.Claim{Record: record}); err != nil {
+			h.Fatal(err)
+		}
+	}
+	h.Sweep()
 }
 
 func (h *history) check() {
