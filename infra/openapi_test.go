@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kessai/kessai/infra"
 	"github.com/pb33f/go-yaml"
 	"github.com/pb33f/libopenapi"
 	validator "github.com/pb33f/libopenapi-validator"
@@ -18,6 +17,8 @@ import (
 	"github.com/pb33f/libopenapi/datamodel/high/base"
 	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
 	"github.com/pb33f/libopenapi/orderedmap"
+
+	"github.com/kessai/kessai/infra"
 )
 
 const (

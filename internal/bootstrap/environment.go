@@ -31,8 +31,14 @@ type Variable struct{ Name, Local string }
 // that a local run and the template use.
 func DurationVariables() []Variable {
 	return []Variable{
-		{"IDEMPOTENCY_TTL", "24h"}, {"IN_PROGRESS_TTL", "30s"}, {"LEASE_TTL", "30s"}, {"PSP_TIMEOUT", "10s"},
-		{"PAYMENT_EXPIRY", "30m"}, {"RECONCILE_AFTER", "1m"}, {"RECONCILE_EVERY", "1m"}, {"WEBHOOK_TOLERANCE", "5m"},
+		{"IDEMPOTENCY_TTL", "24h"},
+		{"IN_PROGRESS_TTL", "30s"},
+		{"LEASE_TTL", "30s"},
+		{"PSP_TIMEOUT", "10s"},
+		{"PAYMENT_EXPIRY", "30m"},
+		{"RECONCILE_AFTER", "1m"},
+		{"RECONCILE_EVERY", "1m"},
+		{"WEBHOOK_TOLERANCE", "5m"},
 	}
 }
 

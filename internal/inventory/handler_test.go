@@ -18,12 +18,18 @@ func TestTheHandlerAnswersInDataAndFailsByName(t *testing.T) {
 		other = `"merchant_id":"alpha","checkout_id":"chk_2"`
 	)
 	steps := []struct{ payload, want, failure string }{
-		{payload: `{"command":"reserve",` + ids + `,"lines":[{"sku":"tee","quantity":2}]}`,
-			want: `{"outcome":"reserved","checkout_id":"chk_1","lacking":[]}`},
-		{payload: `{"command":"reserve",` + other + `,"lines":[{"sku":"tee","quantity":2}]}`,
-			want: `{"outcome":"out_of_stock","checkout_id":"chk_2","lacking":["tee"]}`},
-		{payload: `{"command":"release",` + other + `,"lines":[{"sku":"tee","quantity":2}]}`,
-			want: `{"outcome":"released","checkout_id":"chk_2","lacking":[]}`},
+		{
+			payload: `{"command":"reserve",` + ids + `,"lines":[{"sku":"tee","quantity":2}]}`,
+			want:    `{"outcome":"reserved","checkout_id":"chk_1","lacking":[]}`,
+		},
+		{
+			payload: `{"command":"reserve",` + other + `,"lines":[{"sku":"tee","quantity":2}]}`,
+			want:    `{"outcome":"out_of_stock","checkout_id":"chk_2","lacking":["tee"]}`,
+		},
+		{
+			payload: `{"command":"release",` + other + `,"lines":[{"sku":"tee","quantity":2}]}`,
+			want:    `{"outcome":"released","checkout_id":"chk_2","lacking":[]}`,
+		},
 		{payload: `{"command":"sell",` + ids + `}`, want: `{"outcome":"sold","checkout_id":"chk_1","lacking":[]}`},
 		{payload: `{"command":"release",` + ids + `}`, failure: "InvalidCommandError"},
 		{payload: `{"command":"sell",` + other + `}`, failure: "InvalidCommandError"},

@@ -18,20 +18,52 @@ func TestReservingTakesAllLinesOrNone(t *testing.T) {
 		lacking []string
 		tee     inventory.Stock
 	}{
-		{"all there", []inventory.Line{{"tee", 2}, {"mug", 1}}, inventory.Reserved, nil,
-			inventory.Stock{SKU: "tee", Available: 1, Reserved: 2}},
-		{"the last piece", []inventory.Line{{"tee", 3}}, inventory.Reserved, nil,
-			inventory.Stock{SKU: "tee", Reserved: 3}},
-		{"one line short", []inventory.Line{{"tee", 2}, {"mug", 2}}, inventory.OutOfStock, []string{"mug"},
-			inventory.Stock{SKU: "tee", Available: 3}},
-		{"both lines short", []inventory.Line{{"tee", 4}, {"mug", 2}}, inventory.OutOfStock, []string{"mug", "tee"},
-			inventory.Stock{SKU: "tee", Available: 3}},
-		{"an unknown sku", []inventory.Line{{"tee", 1}, {"hat", 1}}, inventory.OutOfStock, []string{"hat"},
-			inventory.Stock{SKU: "tee", Available: 3}},
-		{"equal skus are one line", []inventory.Line{{"tee", 2}, {"mug", 1}, {"tee", 1}}, inventory.Reserved, nil,
-			inventory.Stock{SKU: "tee", Reserved: 3}},
-		{"equal skus together short", []inventory.Line{{"tee", 2}, {"tee", 2}}, inventory.OutOfStock, []string{"tee"},
-			inventory.Stock{SKU: "tee", Available: 3}},
+		{
+			"all there",
+			[]inventory.Line{{"tee", 2}, {"mug", 1}},
+			inventory.Reserved, nil,
+			inventory.Stock{SKU: "tee", Available: 1, Reserved: 2},
+		},
+		{
+			"the last piece",
+			[]inventory.Line{{"tee", 3}},
+			inventory.Reserved, nil,
+			inventory.Stock{SKU: "tee", Reserved: 3},
+		},
+		{
+			"one line short",
+			[]inventory.Line{{"tee", 2}, {"mug", 2}},
+			inventory.OutOfStock,
+			[]string{"mug"},
+			inventory.Stock{SKU: "tee", Available: 3},
+		},
+		{
+			"both lines short",
+			[]inventory.Line{{"tee", 4}, {"mug", 2}},
+			inventory.OutOfStock,
+			[]string{"mug", "tee"},
+			inventory.Stock{SKU: "tee", Available: 3},
+		},
+		{
+			"an unknown sku",
+			[]inventory.Line{{"tee", 1}, {"hat", 1}},
+			inventory.OutOfStock,
+			[]string{"hat"},
+			inventory.Stock{SKU: "tee", Available: 3},
+		},
+		{
+			"equal skus are one line",
+			[]inventory.Line{{"tee", 2}, {"mug", 1}, {"tee", 1}},
+			inventory.Reserved, nil,
+			inventory.Stock{SKU: "tee", Reserved: 3},
+		},
+		{
+			"equal skus together short",
+			[]inventory.Line{{"tee", 2}, {"tee", 2}},
+			inventory.OutOfStock,
+			[]string{"tee"},
+			inventory.Stock{SKU: "tee", Available: 3},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

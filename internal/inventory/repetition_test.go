@@ -43,12 +43,18 @@ func TestEveryOrderAndRepetitionIsLegal(t *testing.T) {
 	type outcome struct{ to, answer inventory.Status }
 	table := func(take inventory.Status) map[inventory.Command]map[inventory.Status]outcome {
 		return map[inventory.Command]map[inventory.Status]outcome{
-			inventory.Reserve: {absent: {take, take}, reserved: {reserved, reserved}, short: {short, short},
-				released: {released, released}, sold: {sold, reserved}},
-			inventory.Release: {absent: {released, released}, reserved: {released, released}, short: {short, released},
-				released: {released, released}, sold: {sold, illegal}},
-			inventory.Sell: {absent: {absent, illegal}, reserved: {sold, sold}, short: {short, illegal},
-				released: {released, illegal}, sold: {sold, sold}},
+			inventory.Reserve: {
+				absent: {take, take}, reserved: {reserved, reserved}, short: {short, short},
+				released: {released, released}, sold: {sold, reserved},
+			},
+			inventory.Release: {
+				absent: {released, released}, reserved: {released, released}, short: {short, released},
+				released: {released, released}, sold: {sold, illegal},
+			},
+			inventory.Sell: {
+				absent: {absent, illegal}, reserved: {sold, sold}, short: {short, illegal},
+				released: {released, illegal}, sold: {sold, sold},
+			},
 		}
 	}
 	where := map[inventory.Status]inventory.Stock{

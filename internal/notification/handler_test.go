@@ -16,11 +16,15 @@ func TestTheHandlerAnswersInDataAndFailsByName(t *testing.T) {
 		down                   bool
 	}{
 		{payload: send + `,"to":"a@example.com"}`, failure: "UnavailableError", down: true},
-		{payload: send + `,"to":"a@example.com"}`,
-			want: `{"outcome":"sent","checkout_id":"chk_1","notification_id":"NTF","swept":null}`},
+		{
+			payload: send + `,"to":"a@example.com"}`,
+			want:    `{"outcome":"sent","checkout_id":"chk_1","notification_id":"NTF","swept":null}`,
+		},
 		{payload: send + `,"to":null}`, want: `{"outcome":"skipped","checkout_id":"chk_1","notification_id":null,"swept":null}`},
-		{payload: `{"command":"sweep"}`,
-			want: `{"outcome":"swept","checkout_id":"","notification_id":null,"swept":{"delivered":0,"postponed":0,"given_up":0}}`},
+		{
+			payload: `{"command":"sweep"}`,
+			want:    `{"outcome":"swept","checkout_id":"","notification_id":null,"swept":{"delivered":0,"postponed":0,"given_up":0}}`,
+		},
 		{payload: send + `,"to":"b@example.com"}`, failure: "InvalidCommandError"},
 		{payload: send + `,"to":"a@example.com","cc":"b@example.com"}`, failure: "InvalidCommandError"},
 		{payload: send + `,"to":["a@example.com"]}`, failure: "InvalidCommandError"},

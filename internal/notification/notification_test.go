@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -184,7 +183,7 @@ func TestARowThatIsGoneIsNotBroughtBack(t *testing.T) {
 func TestSimultaneousSendsEndInOneSentRow(t *testing.T) {
 	s := open(t)
 	p := notification.New(notification.Options{
-		Table: s.table, Sender: notification.Logged{Log: slog.New(slog.NewJSONHandler(io.Discard, nil))},
+		Table: s.table, Sender: notification.Logged{Log: slog.New(slog.DiscardHandler)},
 		Now: func() time.Time { return s.now }, Jitter: func(int64) int64 { return 0 },
 	})
 	var all sync.WaitGroup

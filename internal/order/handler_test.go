@@ -16,16 +16,26 @@ func TestTheHandlerAnswersInDataAndFailsByName(t *testing.T) {
 	const purchase = `"merchant_id":"alpha","payment_id":"pay_1","reference":null,"amount":2000,"currency":"JPY","customer":{"email":"a@example.com"}`
 	const tee, reject = `,"lines":[{"sku":"tee","quantity":2,"unit_amount":1000}]`, `,"lines":[{"sku":"reject-tee","quantity":2,"unit_amount":1000}]`
 	steps := []struct{ payload, want, failure string }{
-		{payload: `{"command":"create","checkout_id":"chk_1",` + purchase + tee + `}`,
-			want: `{"outcome":"created","checkout_id":"chk_1","order_id":"ord_1","code":null}`},
-		{payload: `{"command":"create","checkout_id":"chk_2",` + purchase + reject + `}`,
-			want: `{"outcome":"rejected","checkout_id":"chk_2","order_id":null,"code":"order_rejected"}`},
-		{payload: `{"command":"cancel","checkout_id":"chk_2",` + purchase + reject + `}`,
-			want: `{"outcome":"canceled","checkout_id":"chk_2","order_id":null,"code":null}`},
-		{payload: `{"command":"cancel","merchant_id":"alpha","checkout_id":"chk_3"}`,
-			want: `{"outcome":"canceled","checkout_id":"chk_3","order_id":null,"code":null}`},
-		{payload: `{"command":"create","checkout_id":"chk_3",` + purchase + tee + `}`,
-			want: `{"outcome":"canceled","checkout_id":"chk_3","order_id":null,"code":null}`},
+		{
+			payload: `{"command":"create","checkout_id":"chk_1",` + purchase + tee + `}`,
+			want:    `{"outcome":"created","checkout_id":"chk_1","order_id":"ord_1","code":null}`,
+		},
+		{
+			payload: `{"command":"create","checkout_id":"chk_2",` + purchase + reject + `}`,
+			want:    `{"outcome":"rejected","checkout_id":"chk_2","order_id":null,"code":"order_rejected"}`,
+		},
+		{
+			payload: `{"command":"cancel","checkout_id":"chk_2",` + purchase + reject + `}`,
+			want:    `{"outcome":"canceled","checkout_id":"chk_2","order_id":null,"code":null}`,
+		},
+		{
+			payload: `{"command":"cancel","merchant_id":"alpha","checkout_id":"chk_3"}`,
+			want:    `{"outcome":"canceled","checkout_id":"chk_3","order_id":null,"code":null}`,
+		},
+		{
+			payload: `{"command":"create","checkout_id":"chk_3",` + purchase + tee + `}`,
+			want:    `{"outcome":"canceled","checkout_id":"chk_3","order_id":null,"code":null}`,
+		},
 		{payload: `{"command":"create","checkout_id":"chk_1",` + strings.Replace(purchase, "pay_1", "pay_2", 1) + tee + `}`, failure: "InvalidCommandError"},
 		{payload: `{"command":"create","checkout_id":"chk_4",` + purchase + `}`, failure: "InvalidCommandError"},
 		{payload: `{"command":"create","checkout_id":"chk_4","note":1,` + purchase + tee + `}`, failure: "InvalidCommandError"},

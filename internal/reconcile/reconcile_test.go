@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -86,7 +85,7 @@ func sweeper(x *index, repair reconcile.Repair) (*reconcile.Sweeper, *counts) {
 	meter := &counts{names: map[string]int64{}}
 	return &reconcile.Sweeper{
 		Index: x, Repairs: map[reconcile.Kind]reconcile.Repair{reconcile.KindPayment: repair},
-		Now: time.Now, Meter: meter, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)),
+		Now: time.Now, Meter: meter, Log: slog.New(slog.DiscardHandler),
 	}, meter
 }
 

@@ -79,7 +79,8 @@ func TestAMalformedQueryIsRefused(t *testing.T) {
 		}
 	}
 	for _, q := range []store.Query{
-		{PK: "P", Limit: 1000}, {PK: "P", SKPrefix: "x", Limit: 1},
+		{PK: "P", Limit: 1000},
+		{PK: "P", SKPrefix: "x", Limit: 1},
 		{PK: "0", Index: store.IndexDue, AtMost: math.MaxInt64, Limit: 1},
 	} {
 		if err := q.Validate(); err != nil {

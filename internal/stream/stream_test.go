@@ -177,8 +177,10 @@ func TestEveryRowIsCarriedOutInOrder(t *testing.T) {
 
 func TestARowThatCouldNotBeCarriedComesAgain(t *testing.T) {
 	row := func(version, kind, sequence string) store.Change {
-		return store.Change{Key: store.Key{PK: "PAYMENT#pay_1", SK: "EVENT#000000000" + version}, Sequence: sequence,
-			New: store.Item{"type": kind, "version": int64(1), "data": map[string]any{"status": "processing"}}}
+		return store.Change{
+			Key: store.Key{PK: "PAYMENT#pay_1", SK: "EVENT#000000000" + version}, Sequence: sequence,
+			New: store.Item{"type": kind, "version": int64(1), "data": map[string]any{"status": "processing"}},
+		}
 	}
 	c := &carrier{fails: map[string]error{"payment.pending": errors.New("the bus is full")}}
 	h := &stream.Outbox{Carrier: c, Log: slog.New(slog.DiscardHandler)}

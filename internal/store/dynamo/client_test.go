@@ -70,10 +70,14 @@ func TestAnswersOfTheWireAreUnderstood(t *testing.T) {
 		sent   int
 	}{
 		{"refusal", 400, prefix + `ConditionalCheckFailedException","Item":` + item + `}`, onePut, refusedWrite(0), 1},
-		{"canceled", 400, prefix + `TransactionCanceledException","CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":` + item + `}]}`,
-			twoPut, refusedWrite(1), 1},
-		{"conflict", 400, prefix + `TransactionCanceledException","CancellationReasons":[{"Code":"None"},{"Code":"TransactionConflict"}]}`,
-			twoPut, is(store.ErrUnavailable), 8},
+		{
+			"canceled", 400, prefix + `TransactionCanceledException","CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":` + item + `}]}`,
+			twoPut, refusedWrite(1), 1,
+		},
+		{
+			"conflict", 400, prefix + `TransactionCanceledException","CancellationReasons":[{"Code":"None"},{"Code":"TransactionConflict"}]}`,
+			twoPut, is(store.ErrUnavailable), 8,
+		},
 		{"too large", 400, prefix + `ValidationException","message":"Item size has exceeded the maximum allowed size"}`, onePut, is(store.ErrTooLarge), 1},
 		{"server error", 500, prefix + `InternalServerError","message":"oops"}`, onePut, is(store.ErrUnavailable), 3},
 		{"server error of another kind", 500, prefix + `SomethingNewException","message":"oops"}`, onePut, is(store.ErrUnavailable), 3},

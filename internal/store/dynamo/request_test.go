@@ -55,8 +55,10 @@ func TestConditionsBecomeExpressions(t *testing.T) {
 		{store.NotEqual("n", int64(5)), "(attribute_not_exists(<n>) OR <n> <> 5)"},
 		{store.Less("n", -5), "<n> < -5"},
 		{store.AtLeast("n", 5), "<n> >= 5"},
-		{store.All(store.Absent(), store.Any(store.Has("a"), store.Less("n", 1)), store.All()),
-			"(attribute_not_exists(<pk>) AND (attribute_exists(<a>) OR <n> < 1))"},
+		{
+			store.All(store.Absent(), store.Any(store.Has("a"), store.Less("n", 1)), store.All()),
+			"(attribute_not_exists(<pk>) AND (attribute_exists(<a>) OR <n> < 1))",
+		},
 		{store.Any(store.All(store.Has("a"), store.Any()), store.Equal("a", "y")), "<a> = 'y'"},
 	}
 	for _, c := range cases {

@@ -98,7 +98,8 @@ func BenchmarkTable(b *testing.B) {
 	key := func(i int) store.Key { return store.Key{PK: fmt.Sprintf("PAYMENT#%06d", i%items), SK: "STATE"} }
 	for i := range items {
 		err := table.Write(b.Context(), store.Write{Kind: store.Put, Key: key(i), Item: store.Item{
-			"version": int64(0), store.AttrDueShard: "0", store.AttrDueAt: int64(i)}})
+			"version": int64(0), store.AttrDueShard: "0", store.AttrDueAt: int64(i),
+		}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -112,8 +113,10 @@ func BenchmarkTable(b *testing.B) {
 	})
 	b.Run("update", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
-			err := table.Write(b.Context(), store.Write{Kind: store.Update, Key: key(i * 7919), If: store.Exists(),
-				Set: store.Item{store.AttrDueAt: int64(i)}, Add: map[string]int64{"version": 1}})
+			err := table.Write(b.Context(), store.Write{
+				Kind: store.Update, Key: key(i * 7919), If: store.Exists(),
+				Set: store.Item{store.AttrDueAt: int64(i)}, Add: map[string]int64{"version": 1},
+			})
 			if err != nil {
 				b.Fatal(err)
 			}

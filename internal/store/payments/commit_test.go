@@ -228,8 +228,10 @@ func TestOnlyTheHolderFreesTheReference(t *testing.T) {
 	}
 	second := b.commit(change(secondID))
 	late := b.commit(b.next(p, captured())) // money for the first, which holds nothing any more
-	refunded := payment.Event{Type: payment.EventRefundSucceeded, PSPReference: "ch_1",
-		Refund: payment.RefundEvent{ID: payment.LateRefundID(firstID), PSPReference: "rf_1", Amount: yen.Minor}}
+	refunded := payment.Event{
+		Type: payment.EventRefundSucceeded, PSPReference: "ch_1",
+		Refund: payment.RefundEvent{ID: payment.LateRefundID(firstID), PSPReference: "rf_1", Amount: yen.Minor},
+	}
 	b.commit(b.next(late, refunded))
 	if guard() != string(secondID) {
 		t.Fatalf("got guard of %q, want the second's", guard())
@@ -249,8 +251,10 @@ func TestARefundedPaymentFreesItsReference(t *testing.T) {
 	if b.item("REFERENCE#"+merchant+"#"+reference, "LIVE") == nil {
 		t.Fatal("the guard is gone before the money is")
 	}
-	b.commit(b.next(p, payment.Event{Type: payment.EventRefundSucceeded, PSPReference: "ch_1",
-		Refund: payment.RefundEvent{ID: "re_1", PSPReference: "rf_1", Amount: yen.Minor}}))
+	b.commit(b.next(p, payment.Event{
+		Type: payment.EventRefundSucceeded, PSPReference: "ch_1",
+		Refund: payment.RefundEvent{ID: "re_1", PSPReference: "rf_1", Amount: yen.Minor},
+	}))
 	if b.item("REFERENCE#"+merchant+"#"+reference, "LIVE") != nil {
 		t.Error("the guard is there, want it gone")
 	}

@@ -22,8 +22,10 @@ func keyTable() *payments.Table {
 
 func keyOf(merchantID string, n int) keys.Key {
 	secret := fmt.Sprintf("sk_test_%s%d", merchantID, n)
-	return keys.Key{Hash: keys.Hash(secret), MerchantID: merchantID, Role: keys.RoleMerchant,
-		Prefix: fmt.Sprintf("sk_test_%04d", n), CreatedAt: keyTime.Add(time.Duration(n) * time.Second)}
+	return keys.Key{
+		Hash: keys.Hash(secret), MerchantID: merchantID, Role: keys.RoleMerchant,
+		Prefix: fmt.Sprintf("sk_test_%04d", n), CreatedAt: keyTime.Add(time.Duration(n) * time.Second),
+	}
 }
 
 func TestAKeyIsReadByItsHashAndListedByItsMerchantNewestFirst(t *testing.T) {

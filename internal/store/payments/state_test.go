@@ -140,9 +140,9 @@ func TestAWriterThatKnowsNothingOfARefundLeavesItAlone(t *testing.T) {
 
 func TestAStatusOfNewerCodeIsParked(t *testing.T) {
 	b := newBench(t)
-	p := b.commit(change(firstID))
+	b.commit(change(firstID))
 	b.set("PAYMENT#"+string(firstID), "STATE", store.Item{"status": "frozen"})
-	p = b.read(firstID)
+	p := b.read(firstID)
 	if _, _, changed, err := p.Apply(captured()); err == nil || changed {
 		t.Errorf("got changed %t, %v, want it refused", changed, err)
 	}
@@ -213,7 +213,7 @@ func TestNoRowHoldsASecret(t *testing.T) {
 	if got := b.read(firstID); got.RedirectURL != "https://psp.example/canary" || got.ClientSecret != "canary_secret" {
 		t.Fatalf("got %q %q, want them kept while the customer must act", got.RedirectURL.Reveal(), got.ClientSecret.Reveal())
 	}
-	p = b.commit(b.next(p, captured()))
+	b.commit(b.next(p, captured()))
 	state := fmt.Sprint(b.item("PAYMENT#"+string(firstID), "STATE"))
 	if strings.Contains(state, "canary") && !strings.Contains(state, "tok_canary") || strings.Contains(state, "psp.example") {
 		t.Errorf("the state holds %s", state)
