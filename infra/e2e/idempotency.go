@@ -237,7 +237,8 @@ func inFlight(t *testing.T, s *stage) {
 	a.want(t, http.StatusAccepted, http.StatusCreated)
 	if repeat.status == http.StatusConflict {
 		repeat.problem(t, http.StatusConflict, "idempotency_in_progress")
-	} else {
+	} else if got := repeat.want(t, http.StatusAccepted, http.StatusCreated).payment(t); got.Status == "processing" && !got.InDoubt {
+		// In doubt, or ended, the first request had its answer before the repeat came: a machine under load.
 		t.Errorf("got %s, want 409 idempotency_in_progress", repeat)
 	}
 	other.problem(t, http.StatusUnprocessableEntity, "idempotency_key_reused")
