@@ -77,6 +77,17 @@ func TestAWebhookIsTakenInByOneTrip(t *testing.T) {
 	}
 }
 
+func TestAWebhookThatWasAppliedIsTakenInAgainByOneTrip(t *testing.T) {
+	w := New(t)
+	w.Charged("k", Order{}, payment.StatusCaptured)
+	events := w.PSP.Drain()
+	w.Deliver(events...)
+	got := cost(w, func() { w.Receive(events...) })
+	if got.Trips != 1 || got.Writes != 1 {
+		t.Errorf("got %d trips with %d writes, want one of each", got.Trips, got.Writes)
+	}
+}
+
 // What one charge and its one webhook write. DynamoDB counts a kilobyte as one
 // unit, twice in a transaction, and each move in the index of due dates.
 func TestTheWriteUnitsOfAChargeAndItsWebhook(t *testing.T) {
