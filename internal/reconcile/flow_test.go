@@ -117,6 +117,21 @@ func TestAnItemWhoseReadingFailsIsSweptAgain(t *testing.T) {
 	w.Want(p.ID, payment.StatusCaptured)
 }
 
+func TestANotificationIsFoundWhateverItsIDHolds(t *testing.T) {
+	w := New(t)
+	it := webhook.Item{PSP: PSP, EventID: "a#b/c", Type: "charge.captured", Status: webhook.StatusReceived, ReceivedAt: Start, WaitUntil: Start, DueAt: Start}
+	if _, err := w.Table.Receive(w.Context(), it); err != nil {
+		t.Fatal(err)
+	}
+	w.Clock.Advance(time.Minute)
+	if _, err := w.Sweeper.Sweep(w.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.Table.Item(w.Context(), PSP, it.EventID); err != nil || got.Status != webhook.StatusQuarantined {
+		t.Errorf("got %s, %v, want it looked at: the psp knows no such event", got.Status, err)
+	}
+}
+
 func TestASecondPassChangesNothing(t *testing.T) {
 	w := New(t)
 	var all []payment.ID
