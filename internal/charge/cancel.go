@@ -19,7 +19,7 @@ type CancelRequest struct {
 // any more, and the cancel takes effect as soon as the PSP answers. Errors:
 // ErrNotFound, ErrCaptured, ErrInvalidStatus, idempotency.ErrKeyReused.
 func (s *Service) Cancel(ctx context.Context, r CancelRequest) (Result, error) {
-	for range maxRaces {
+	for n := 1; s.again(ctx, n); n++ {
 		f, err := s.find(ctx, r.Request, r.PaymentID)
 		if err != nil {
 			return Result{}, err
@@ -127,7 +127,7 @@ const (
 // and others when the store or the PSP gave no answer.
 func (s *Service) Compensate(ctx context.Context, id payment.ID, attempts int) (payment.Payment, Compensation, error) {
 	var p payment.Payment
-	for range maxRaces {
+	for n := 1; s.again(ctx, n); n++ {
 		var err error
 		if p, err = s.Store.Payment(ctx, id); err != nil {
 			return p, CompensationPending, err
@@ -222,7 +222,7 @@ func compensated(p payment.Payment) Compensation {
 // yet and the checkout's direction is forward; otherwise it finds out where the
 // payment stands when that is due. It returns the payment as it is then.
 func (s *Service) Send(ctx context.Context, id payment.ID) (payment.Payment, error) {
-	for range maxRaces {
+	for n := 1; s.again(ctx, n); n++ {
 		p, err := s.Store.Payment(ctx, id)
 		if err != nil {
 			return p, err

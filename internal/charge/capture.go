@@ -21,7 +21,7 @@ type CaptureRequest struct {
 // payment.ErrAmountTooLarge, ErrCaptureRefused, idempotency.ErrKeyReused,
 // *InProgressError.
 func (s *Service) Capture(ctx context.Context, r CaptureRequest) (Result, error) {
-	for range maxRaces {
+	for n := 1; s.again(ctx, n); n++ {
 		f, err := s.find(ctx, r.Request, r.PaymentID)
 		if err != nil {
 			return Result{}, err

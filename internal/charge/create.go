@@ -32,7 +32,7 @@ func (s *Service) Create(ctx context.Context, r CreateRequest) (Result, error) {
 	r.Terms.ExpiresAt = now.Add(s.Settings.PaymentExpiry)
 	p, row := payment.NewSent(r.Terms, now)
 	claim := s.claim(r.Request, p.ID, "", nil)
-	for range maxRaces {
+	for n := 1; s.again(ctx, n); n++ {
 		created, err := s.Journal.Create(ctx, p, row, journal.Change{Source: journal.SourceAPI, Claim: claim})
 		if err == nil {
 			sent, err := s.sendCharge(ctx, created, sending{source: journal.SourceAPI})
@@ -64,7 +64,7 @@ func (s *Service) Create(ctx context.Context, r CreateRequest) (Result, error) {
 // replayCreate answers a repeat, and drives the charge on when its first request
 // is not there any more to do it.
 func (s *Service) replayCreate(ctx context.Context, r Request, f found) (Result, error) {
-	for range maxRaces {
+	for n := 1; s.again(ctx, n); n++ {
 		p := f.payment
 		if p.Status != payment.StatusProcessing {
 			return Result{Payment: p, Replayed: true}, nil

@@ -1,6 +1,7 @@
 package charge_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/kessai/kessai/internal/charge"
 	. "github.com/kessai/kessai/internal/flowtest"
+	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp/psptest"
 	"github.com/kessai/kessai/internal/webhook"
@@ -139,4 +141,50 @@ func TestAnIntentThatLosesItsRacesIsDecidedAnew(t *testing.T) {
 	}
 	w.WantCalls(psptest.OperationCapture, 0)
 	w.Want(p.ID, payment.StatusCanceled)
+}
+
+func TestARequestWaitsLongerAfterEachRaceAndGivesUpInTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		order Order
+		row   payment.EventType
+		do    func(w *World, id payment.ID) error
+	}{
+		"charge":  {Order{}, payment.EventCreated, func(w *World, _ payment.ID) error { _, err := w.Charge("new", Order{}); return err }},
+		"capture": {Order{Manual: true}, payment.EventCaptureRequested, func(w *World, id payment.ID) error { _, err := w.Capture("c", id, 0); return err }},
+		"cancel":  {Order{Manual: true}, payment.EventCancelRequested, func(w *World, id payment.ID) error { _, err := w.Cancel("c", id); return err }},
+		"refund":  {Order{}, payment.EventRefundRequested, func(w *World, id payment.ID) error { _, err := w.Refund("r", id, 0); return err }},
+		"undo": {Order{Manual: true}, payment.EventCancelRequested, func(w *World, id payment.ID) error {
+			_, _, err := w.Charges.Compensate(w.Context(), id, 1)
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := New(t)
+			id := charged(c.order)(t, w)
+			var pauses []int
+			w.Charges.Journal.Pause = func(_ context.Context, n int) error {
+				pauses = append(pauses, n)
+				return nil
+			}
+			for range 8 {
+				w.Store.Before(Row(c.row), Refused)
+			}
+			if err := c.do(w, id); !errors.Is(err, journal.ErrBusy) {
+				t.Fatalf("got %v, want %v", err, journal.ErrBusy)
+			}
+			if fmt.Sprint(pauses) != "[1 2 3 4 5 6 7]" {
+				t.Errorf("got pauses %v, want one between two attempts", pauses)
+			}
+			pauses = nil
+			for range 2 {
+				w.Store.Before(Row(c.row), Refused)
+			}
+			if err := c.do(w, id); err != nil {
+				t.Fatalf("after two races: %v", err)
+			}
+			if fmt.Sprint(pauses) != "[1 2]" {
+				t.Errorf("got pauses %v, want two", pauses)
+			}
+		})
+	}
 }

@@ -22,7 +22,7 @@ type RefundRequest struct {
 // *InProgressError.
 func (s *Service) Refund(ctx context.Context, r RefundRequest) (Result, error) {
 	id := payment.RefundID(payment.RefundIDPrefix + s.NewULID())
-	for range maxRaces {
+	for n := 1; s.again(ctx, n); n++ {
 		f, err := s.find(ctx, r.Request, r.PaymentID)
 		if err != nil {
 			return Result{}, err

@@ -86,6 +86,12 @@ func (r Result) Refund() payment.Refund {
 // faster. Each race lost means that somebody else made progress.
 const maxRaces = 8
 
+// again reports whether attempt n, from 1, at deciding something may be made. From
+// the second on it waits before, so that those who race do not stay together.
+func (s *Service) again(ctx context.Context, n int) bool {
+	return n <= maxRaces && (n == 1 || s.Journal.Pause(ctx, n-1) == nil)
+}
+
 // Payment reads a payment of a merchant. It returns ErrNotFound for one that
 // does not exist and for another merchant's alike.
 func (s *Service) Payment(ctx context.Context, merchantID string, id payment.ID) (payment.Payment, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -93,7 +94,7 @@ func New(t testing.TB) *World {
 	}
 	w.Charges = core.Charges()
 	w.Charges.Spread = unspread
-	w.Charges.Journal.Pause = func(ctx context.Context, _ int) error { return ctx.Err() }
+	w.Charges.Journal.Pause = pause
 	w.Ingest = core.Ingest()
 	w.Applier = core.Applier(w.Charges)
 	w.Applier.Spread = unspread
@@ -111,6 +112,19 @@ func (w *World) Context() context.Context { return context.WithoutCancel(w.TB.Co
 
 // ULID is the n-th id that a world hands out, from 1.
 func ULID(n int64) string { return fmt.Sprintf("01KDYAK348M9S346Q3D2%06d", n) }
+
+// pause is over in less than a moment, of which the world's clock shows nothing: it
+// is there for tests in which goroutines race.
+func pause(ctx context.Context, n int) error {
+	timer := time.NewTimer(rand.N(time.Duration(n) * 200 * time.Microsecond))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 func unspread(d time.Duration) time.Duration { return d }
 
