@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/checkout/sagatest"
@@ -77,10 +79,18 @@ func interleaved(t *testing.T, s story, seed uint64) {
 		func() { w.Again(c.ID) },
 		func() { _ = w.Checkouts.Repair(w.Context(), c.ID) },
 	}
+	var running atomic.Int32
 	for _, process := range processes {
-		go process()
+		running.Add(1)
+		go func() {
+			defer running.Add(-1)
+			process()
+		}()
 	}
-	for synctest.Wait(); turn.next(random.IntN); synctest.Wait() {
+	for synctest.Wait(); running.Load() > 0; synctest.Wait() {
+		if !turn.next(random.IntN) {
+			time.Sleep(time.Millisecond) // the others pause after a lost race
+		}
 	}
 	controlled = false
 	w.Settle()
