@@ -56,7 +56,6 @@ type newReconciliation struct {
 	From   string `json:"from,omitempty"`
 	To     string `json:"to,omitempty"`
 	Repair bool   `json:"repair,omitempty"`
-	Events bool   `json:"events,omitempty"`
 	File   string `json:"file,omitempty"`
 }
 
@@ -83,7 +82,7 @@ func (h *Handler) readReconciliation(c *call) (newReconciliation, error) {
 	if err != nil {
 		return newReconciliation{}, err
 	}
-	r := newReconciliation{PSP: f.text("psp", required, rulePSP), Repair: f.boolean("repair"), Events: f.boolean("events"), File: f.text("file", optional, ruleFile)}
+	r := newReconciliation{PSP: f.text("psp", required, rulePSP), Repair: f.boolean("repair"), File: f.text("file", optional, ruleFile)}
 	r.From, r.To = f.text("from", optional, ruleInstant), f.text("to", optional, ruleInstant)
 	now := h.Now()
 	from, to := instant(r.From), now
@@ -93,8 +92,6 @@ func (h *Handler) readReconciliation(c *call) (newReconciliation, error) {
 	switch {
 	case r.From == "" && r.File == "" && len(*f.faults) == 0:
 		f.fault("from", "is required without a file")
-	case r.Events && r.File != "":
-		f.fault("events", "needs the list of the payment service provider")
 	case r.From == "" && r.To != "":
 		f.fault("to", "needs a from")
 	case r.From == "":
@@ -119,7 +116,7 @@ func (h *Handler) startReconciliation(ctx context.Context, c *call) (answer, err
 	if err != nil {
 		return answer{}, err
 	}
-	request := audit.Request{Scope: c.scope(), Fingerprint: print, PSP: r.PSP, File: r.File, Repair: r.Repair, Events: r.Events}
+	request := audit.Request{Scope: c.scope(), Fingerprint: print, PSP: r.PSP, File: r.File, Repair: r.Repair}
 	if r.From != "" {
 		request.From, request.To = instant(r.From), h.Now()
 	}
@@ -156,7 +153,6 @@ type runView struct {
 	Counts      map[audit.Kind]int64 `json:"counts"`
 	Repaired    int64                `json:"repaired"`
 	NeedsReview int64                `json:"needs_review"`
-	Resent      int64                `json:"events_resent"`
 	BadRowCount int64                `json:"bad_row_count"`
 	BadRows     []badRowView         `json:"bad_rows"`
 	CreatedAt   time.Time            `json:"created_at"`
@@ -171,7 +167,7 @@ type badRowView struct {
 func viewRun(r audit.Run) runView {
 	v := runView{
 		ID: r.ID, Object: "reconciliation", PSP: r.PSP, Source: r.Source, From: unlessZero(r.From), To: unlessZero(r.To), Repair: r.Repair,
-		Status: r.Status, Charges: r.Charges, Payments: r.Payments, Counts: map[audit.Kind]int64{}, Repaired: r.Repaired, NeedsReview: r.Review, Resent: r.Resent,
+		Status: r.Status, Charges: r.Charges, Payments: r.Payments, Counts: map[audit.Kind]int64{}, Repaired: r.Repaired, NeedsReview: r.Review,
 		BadRowCount: r.BadCount, BadRows: []badRowView{}, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	for _, kind := range audit.Kinds() {

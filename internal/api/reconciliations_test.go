@@ -148,7 +148,6 @@ func TestAReconciliationNeedsAPeriodThatIsRemembered(t *testing.T) {
 		`{"psp":"simulator","from":"2026-01-02T03:00:00Z","repair":null}`:               "repair",
 		`{"psp":"simulator","from":"2026-01-02T03:00:00Z","file":""}`:                   "file",
 		`{"psp":"simulator","from":"2026-01-02T03:00:00Z","repairs":true}`:              "repairs",
-		`{"psp":"simulator","file":"x","events":true}`:                                  "events",
 		`{"psp":"unknown","file":"a,b\n"}`:                                              "psp",
 	} {
 		got := w.reconcile("", body)

@@ -89,7 +89,6 @@ type Run struct {
 	Source   Source
 	From, To time.Time // of our side, both zero for a file without a period; a list begins at From
 	Repair   bool
-	Events   bool // events that never got out are sent again
 	Status   Status
 	Version  int64 // counts commits; a write needs the version it has seen
 
@@ -98,7 +97,6 @@ type Run struct {
 	Merchant string // whose feed is read, "" before the first
 	Pages    int    // of the list, read so far
 	Stops    int    // in a row, without progress
-	Resent   int64  // events that had not got out and were sent again
 
 	Charges  int64 // of the PSP's side, compared
 	Payments int64 // of ours, looked at

@@ -41,14 +41,6 @@ may be begun. Two workers on one run do the same; the slower one's page is dropp
 A process that dies between a repair and its note leaves a finding that needs review
 and is right again; the payment's journal tells who repaired it.
 
-Events that never got out, because nobody read the table's stream for longer than it
-remembers, are sent again when a run over the PSP's list is asked to: the list names
-every payment that money was asked for, whatever the stream lost, and the feed says of
-each journal row whether it got out. Nothing is marked while all is well. The row goes
-through the stream and the relay once more, under its id. Payments that never got to
-the PSP are not in its list; their last event goes out when the sweep ends them, and
-the gap in their versions shows what is missing.
-
 What it does not do: it compares no webhook bodies (what was not applied is in the
 inbox, due or quarantined), no fees and no payouts, and it reads no more than the
 known columns of a file.

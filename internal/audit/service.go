@@ -48,10 +48,6 @@ type Store interface {
 	Settled(ctx context.Context, runID string, f Finding) (bool, error)
 	Findings(ctx context.Context, runID, cursor string, limit int) ([]Finding, string, error)
 
-	// Resend sends the events of a payment or checkout again that were committed in a
-	// period and never got out, and returns how many.
-	Resend(ctx context.Context, subject string, from, to time.Time) (int64, error)
-
 	// NextMerchant is the merchant that follows in the order of ids, "" after the last.
 	NextMerchant(ctx context.Context, after string) (string, error)
 	// Happened reads what a merchant's feed tells of a period, oldest first.
@@ -111,7 +107,6 @@ const (
 	MetricFindings  = "ReconciliationFindings"
 	MetricRepaired  = "ReconciliationRepaired"
 	MetricReview    = "ReconciliationNeedsReview"
-	MetricResent    = "EventsResent" // counted as they are sent
 )
 
 const (
@@ -125,9 +120,6 @@ const (
 	maxStops = 10
 	// maxRaces bounds how often a request decides anew because another was faster.
 	maxRaces = 8
-	// inTransit is how old a row is before its event counts as lost: far longer than a
-	// relay that works takes, retries included.
-	inTransit = time.Hour
 	// maxShownRows bounds the bad rows that a run remembers; it counts them all.
 	maxShownRows = 100
 )
@@ -157,7 +149,6 @@ type Request struct {
 	File        string    // a settlement file, "" for the PSP's list
 	From, To    time.Time // both, or neither with a file
 	Repair      bool
-	Events      bool // of the charges of a list: see Run
 }
 
 // Start begins a run, or finds the one that an earlier request with the key began,
@@ -185,7 +176,7 @@ func (s *Service) Start(ctx context.Context, r Request) (run Run, replayed bool,
 func (s *Service) newRun(r Request) (Run, error) {
 	now := s.Now()
 	run := Run{
-		ID: IDPrefix + s.NewULID(), PSP: r.PSP, Source: SourceList, From: r.From, To: r.To, Repair: r.Repair, Events: r.Events,
+		ID: IDPrefix + s.NewULID(), PSP: r.PSP, Source: SourceList, From: r.From, To: r.To, Repair: r.Repair,
 		Status: StatusRunning, Version: 1, Phase: PhaseThere, CreatedAt: now, UpdatedAt: now,
 	}
 	if r.File == "" {

@@ -65,13 +65,6 @@ func (w *walk) list(ctx context.Context, run Run) (Run, []payment.ID, error) {
 	if err != nil {
 		return run, nil, err
 	}
-	if run.Events {
-		sent, err := w.s.resend(ctx, run, met)
-		if err != nil {
-			return run, nil, err
-		}
-		run.Resent += sent
-	}
 	run.Charges += int64(len(charges))
 	run.Pages++
 	run.Cursor = next

@@ -9,8 +9,7 @@ consumer drops repeats by id, orders by version, and finds gaps by it.
 
 What fails and what then: an event that could not be published, or whose saga
 could not be woken, is reported, and its row comes again. What an outage longer than
-the stream remembers swallows is found by the sweep, where something is due, and by a
-reconciliation, which brings the rows that never got out into the stream again.
+the stream remembers swallows is found by the sweep, where something is due.
 */
 package outbox
 

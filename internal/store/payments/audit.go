@@ -67,7 +67,6 @@ func progress(r audit.Run) store.Item {
 	f.num("stops", int64(r.Stops))
 	f.num("charges", r.Charges)
 	f.num("payments", r.Payments)
-	f.num("resent", r.Resent)
 	f.time("updated_at", r.UpdatedAt)
 	return store.Item(f)
 }
@@ -79,7 +78,6 @@ func encodeRun(r audit.Run) store.Item {
 	f.time("from", r.From)
 	f.time("to", r.To)
 	f.flag("repair", r.Repair)
-	f.flag("events", r.Events)
 	f.num("bad_count", r.BadCount)
 	bad := make([]any, 0, len(r.BadRows))
 	for _, row := range r.BadRows {
@@ -94,10 +92,10 @@ func encodeRun(r audit.Run) store.Item {
 func decodeRun(id string, item store.Item) audit.Run {
 	r := reader(item)
 	run := audit.Run{
-		ID: id, PSP: r.str("psp"), Source: audit.Source(r.str("source")), From: r.time("from"), To: r.time("to"), Repair: r.flag("repair"), Events: r.flag("events"),
+		ID: id, PSP: r.str("psp"), Source: audit.Source(r.str("source")), From: r.time("from"), To: r.time("to"), Repair: r.flag("repair"),
 		Status: audit.Status(r.str(attrStatus)), Version: r.num(attrVersion), Phase: audit.Phase(r.str("phase")), Cursor: r.str("cursor"),
 		Merchant: r.str("merchant"), Pages: int(r.num("pages")), Stops: int(r.num("stops")), Charges: r.num("charges"), Payments: r.num("payments"),
-		Resent: r.num("resent"), Counts: map[audit.Kind]int64{}, Repaired: r.num(attrRepaired), Review: r.num(attrReview), BadCount: r.num("bad_count"),
+		Counts: map[audit.Kind]int64{}, Repaired: r.num(attrRepaired), Review: r.num(attrReview), BadCount: r.num("bad_count"),
 		CreatedAt: r.time("created_at"), UpdatedAt: r.time("updated_at"),
 	}
 	for _, kind := range audit.Kinds() {
@@ -179,7 +177,6 @@ type summary struct {
 	Repaired int64                `json:"repaired"`
 	Review   int64                `json:"needs_review"`
 	BadRows  int64                `json:"bad_rows"`
-	Resent   int64                `json:"events_resent"`
 }
 
 // SaveRun writes how far a run has come, if it is still at the version before.
@@ -204,7 +201,7 @@ func (t *Table) SaveRun(ctx context.Context, r audit.Run, met []payment.ID) erro
 	if r.Status != audit.StatusRunning {
 		row, err := rowPart(stored{
 			pk: pkAudit + r.ID, version: 1, kind: "reconciliation." + string(r.Status), at: r.UpdatedAt, source: journal.SourceReconciler,
-			data: summary{r.Status, r.PSP, r.Source, r.Repair, r.Charges, r.Payments, r.Counts, r.Repaired, r.Review, r.BadCount, r.Resent},
+			data: summary{r.Status, r.PSP, r.Source, r.Repair, r.Charges, r.Payments, r.Counts, r.Repaired, r.Review, r.BadCount},
 		})
 		if err != nil {
 			return err
