@@ -112,8 +112,8 @@ func createTable(ctx context.Context, client *dynamodb.Client, name string) erro
 	}
 }
 
-// secrets answers the one call of Secrets Manager that the functions make, with every secret in one document. It also
-// takes the webhooks that have nowhere to go.
+// secrets answers the one call of Secrets Manager that the functions make, with every secret in one document. It
+// refuses to start an execution, so that no function asks AWS for it, and takes the webhooks that have nowhere to go.
 func secrets() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /webhooks", func(w http.ResponseWriter, r *http.Request) {

@@ -5,16 +5,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 )
 
 // endpoints are the variables that point a function at the services beside it. `sam local` gives a function only such
 // variables as its template declares, and the product's template has no place for them: at AWS they are not set.
-var endpoints = []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SECRETS_MANAGER"}
+var endpoints = []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SECRETS_MANAGER", "AWS_ENDPOINT_URL_SFN"}
 
 // writeTemplate declares the endpoint variables, for env.json to fill in, and the architecture that the functions beside
-// the template were built for, so that those built for this machine run without emulation.
+// the template were built for, so that those built for this machine run without emulation. What `sam local` can't read
+// is taken out.
 func writeTemplate(in, out string) error {
 	text, err := os.ReadFile(in)
 	if err != nil {
@@ -38,11 +40,33 @@ func writeTemplate(in, out string) error {
 		variables.Content = append(variables.Content, scalar(name), scalar(""))
 	}
 	platforms.Content = []*yaml.Node{scalar(architecture)}
+	simplify(child(document.Content[0], "Resources"))
 	result, err := yaml.Marshal(&document)
 	if err != nil {
 		return fmt.Errorf("%s: %w", out, err)
 	}
 	return os.WriteFile(out, result, 0o644)
+}
+
+// simplify writes resources so that `sam local` finds what a route calls, and starts. It knows no name that is made from
+// the stack's, so functions go by their ids. It wants to know what identifies a caller; every request has a route, so
+// every request reaches the authorizer, as it does at AWS.
+func simplify(resources *yaml.Node) {
+	for i := 0; resources != nil && i+1 < len(resources.Content); i += 2 {
+		resource := resources.Content[i+1]
+		kind, properties := child(resource, "Type"), child(resource, "Properties")
+		if kind == nil || properties == nil {
+			continue
+		}
+		switch kind.Value {
+		case "AWS::Serverless::Function":
+			remove(properties, "FunctionName")
+		case "AWS::ApiGatewayV2::Authorizer":
+			remove(properties, "IdentitySource")
+			sources := &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{scalar("$context.routeKey")}}
+			properties.Content = append(properties.Content, scalar("IdentitySource"), sources)
+		}
+	}
 }
 
 // architectures that Lambda has.
@@ -68,6 +92,15 @@ func child(mapping *yaml.Node, key string) *yaml.Node {
 		}
 	}
 	return nil
+}
+
+func remove(mapping *yaml.Node, key string) {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			mapping.Content = slices.Delete(mapping.Content, i, i+2)
+			return
+		}
+	}
 }
 
 func scalar(value string) *yaml.Node {

@@ -13,32 +13,7 @@ import (
 )
 
 func TestTheLocalTemplateDeclaresEveryVariableOfTheEnvironmentFile(t *testing.T) {
-	// What sam build leaves: the template, and a binary beside it. The test's own will do.
-	built := t.TempDir()
-	in, out := filepath.Join(built, "template.yaml"), filepath.Join(built, "local.yaml")
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(built, "ApiFunction"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for from, to := range map[string]string{own: filepath.Join(built, "ApiFunction", "bootstrap"), "../../template.yaml": in} {
-		content, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(to, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := writeTemplate(in, out); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := localTemplate(t)
 	var document struct {
 		Globals struct {
 			Function struct {
@@ -75,4 +50,69 @@ func TestTheLocalTemplateDeclaresEveryVariableOfTheEnvironmentFile(t *testing.T)
 			t.Errorf("%s: got no value of it in env.json", name)
 		}
 	}
+}
+
+// sam local finds a route's function by its id alone, and refuses an authorizer without an identity source.
+func TestTheLocalTemplateHasOnlyNamesThatSamLocalKnows(t *testing.T) {
+	var document struct {
+		Resources map[string]struct {
+			Type       string               `yaml:"Type"`
+			Properties map[string]yaml.Node `yaml:"Properties"`
+		} `yaml:"Resources"`
+	}
+	if err := yaml.Unmarshal(localTemplate(t), &document); err != nil {
+		t.Fatal(err)
+	}
+	functions, authorizers := 0, 0
+	for id, resource := range document.Resources {
+		switch resource.Type {
+		case "AWS::Serverless::Function":
+			functions++
+			if name, ok := resource.Properties["FunctionName"]; ok {
+				t.Errorf("%s: got the name %v, want none", id, name.Value)
+			}
+		case "AWS::ApiGatewayV2::Authorizer":
+			authorizers++
+			var got []string
+			source := resource.Properties["IdentitySource"]
+			if err := source.Decode(&got); err != nil || !slices.Equal(got, []string{"$context.routeKey"}) {
+				t.Errorf("%s: got identity source %v, %v, want what every request has", id, got, err)
+			}
+		}
+	}
+	if functions == 0 || authorizers == 0 {
+		t.Errorf("got %d functions and %d authorizers, want some of each", functions, authorizers)
+	}
+}
+
+// localTemplate is what is made of the product's template when it was built for this machine.
+func localTemplate(t *testing.T) []byte {
+	t.Helper()
+	// What sam build leaves: the template, and a binary beside it. The test's own will do.
+	built := t.TempDir()
+	in, out := filepath.Join(built, "template.yaml"), filepath.Join(built, "local.yaml")
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(built, "ApiFunction"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{own: filepath.Join(built, "ApiFunction", "bootstrap"), "../../template.yaml": in} {
+		content, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeTemplate(in, out); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
