@@ -209,6 +209,8 @@ func storeRights(info *types.Info, node ast.Node, table string) []string {
 			return []string{"dynamodb:GetItem " + table + ".Arn"}
 		case "Query":
 			return []string{"dynamodb:Query " + table + ".Arn"}
+		case "Scan":
+			return []string{"dynamodb:Scan " + table + ".Arn"}
 		}
 	}
 	return nil

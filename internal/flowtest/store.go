@@ -171,6 +171,14 @@ func (s *Store) Query(ctx context.Context, q store.Query) (store.Page, error) {
 	return s.table.Query(ctx, q)
 }
 
+// Scan reads a page of everything.
+func (s *Store) Scan(ctx context.Context, scan store.Scan) (store.Page, error) {
+	if err := s.alive(); err != nil {
+		return store.Page{}, err
+	}
+	return s.table.Scan(ctx, scan)
+}
+
 // Write writes, with the hooks of its moment around.
 func (s *Store) Write(ctx context.Context, writes ...store.Write) error {
 	if err := s.alive(); err != nil {

@@ -56,6 +56,16 @@ type Page struct {
 	Cursor  string
 }
 
+// Scan selects items of the whole table, in an order that means nothing. What it
+// selects is picked after it was read and paid for: a page may hold few entries, or
+// none, and not be the last.
+type Scan struct {
+	SKPrefix string
+	Where    Condition // of the item, as in a Write
+	Limit    int       // 1..1000 items read a page, whether they fit or not
+	Cursor   string    // from the page before, "" for the first
+}
+
 // Kind is what a Write does.
 type Kind int
 
@@ -93,6 +103,11 @@ type Table interface {
 	// Query reads one page; consistent on the table, eventually so on IndexDue. It
 	// returns ErrCursor when the cursor is not one of that kind of query.
 	Query(ctx context.Context, q Query) (Page, error)
+	// Scan reads one page of all items, eventually consistent, and expensive: it is
+	// for repairs. From the first page to the last, each item that was there all the
+	// while is read; one that was written or removed meanwhile may be or not. It
+	// returns ErrCursor when the cursor is not a scan's.
+	Scan(ctx context.Context, s Scan) (Page, error)
 	Write(ctx context.Context, writes ...Write) error
 }
 

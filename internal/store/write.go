@@ -138,6 +138,21 @@ func (q Query) Validate() error {
 	return nil
 }
 
+// Validate refuses, wrapping ErrInvalid, a scan that no adapter could carry out.
+// The cursor is judged by Position.
+func (s Scan) Validate() error {
+	if s.Limit < 1 || s.Limit > maxLimit {
+		return fmt.Errorf("%w: scan limit %d, must be 1 to %d", ErrInvalid, s.Limit, maxLimit)
+	}
+	if err := s.Where.validate(0); err != nil {
+		return fmt.Errorf("%w: scan: %w", ErrInvalid, err)
+	}
+	if err := (Key{PK: attrPK, SK: attrSK + s.SKPrefix}).validate(); err != nil {
+		return fmt.Errorf("%w: scan: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
 // Validate refuses, wrapping ErrInvalid, a key that no item can have.
 func (k Key) Validate() error {
 	if err := k.validate(); err != nil {

@@ -24,6 +24,7 @@ type fake struct {
 
 	item  map[string]types.AttributeValue // of every GetItem
 	query *dynamodb.QueryOutput           // of every Query
+	scan  *dynamodb.ScanOutput            // of every Scan
 }
 
 // answer is what becomes of one request, given the writer it carries.
@@ -47,6 +48,10 @@ func (f *fake) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*
 
 func (f *fake) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	return f.query, f.next(in, "")
+}
+
+func (f *fake) Scan(_ context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	return f.scan, f.next(in, "")
 }
 
 func (f *fake) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {

@@ -116,3 +116,37 @@ func (p *pager) add(key store.Key, item store.Item, dueAt int64) bool {
 	p.bytes += store.Size(key, item)
 	return true
 }
+
+// Scan reads one page of all items, in the order of their keys. See store.Table.
+func (t *Table) Scan(ctx context.Context, s store.Scan) (page store.Page, err error) {
+	if err := s.Validate(); err != nil {
+		return store.Page{}, err
+	}
+	from, resumed, err := s.Position()
+	if err != nil {
+		return store.Page{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return store.Page{}, fmt.Errorf("memory: scan: %w: %w", store.ErrUnavailable, err)
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	read, bytes := 0, 0
+	t.rows.byKey.Ascend(row{key: from}, func(found row) bool {
+		if resumed && found.key == from {
+			return true
+		}
+		if s.Fits(found.key, found.item) {
+			page.Entries = append(page.Entries, store.Entry{Key: found.key, Item: store.Clone(found.item)})
+		}
+		read++
+		bytes += store.Size(found.key, found.item)
+		if read < s.Limit && bytes <= maxPageBytes {
+			return true
+		}
+		// Like DynamoDB, which doesn't look whether anything follows.
+		page.Cursor = s.CursorAfter(found.key)
+		return false
+	})
+	return page, nil
+}

@@ -79,6 +79,7 @@ func encodeRun(r audit.Run) store.Item {
 	f.time("to", r.To)
 	f.flag("repair", r.Repair)
 	f.num("bad_count", r.BadCount)
+	f.num("passed_over", r.PassedOver)
 	bad := make([]any, 0, len(r.BadRows))
 	for _, row := range r.BadRows {
 		bad = append(bad, map[string]any{"line": int64(row.Line), "reason": row.Reason})
@@ -95,7 +96,7 @@ func decodeRun(id string, item store.Item) audit.Run {
 		ID: id, PSP: r.str("psp"), Source: audit.Source(r.str("source")), From: r.time("from"), To: r.time("to"), Repair: r.flag("repair"),
 		Status: audit.Status(r.str(attrStatus)), Version: r.num(attrVersion), Phase: audit.Phase(r.str("phase")), Cursor: r.str("cursor"),
 		Merchant: r.str("merchant"), Pages: int(r.num("pages")), Stops: int(r.num("stops")), Charges: r.num("charges"), Payments: r.num("payments"),
-		Counts: map[audit.Kind]int64{}, Repaired: r.num(attrRepaired), Review: r.num(attrReview), BadCount: r.num("bad_count"),
+		Counts: map[audit.Kind]int64{}, Repaired: r.num(attrRepaired), Review: r.num(attrReview), BadCount: r.num("bad_count"), PassedOver: r.num("passed_over"),
 		CreatedAt: r.time("created_at"), UpdatedAt: r.time("updated_at"),
 	}
 	for _, kind := range audit.Kinds() {
@@ -177,6 +178,7 @@ type summary struct {
 	Repaired int64                `json:"repaired"`
 	Review   int64                `json:"needs_review"`
 	BadRows  int64                `json:"bad_rows"`
+	Passed   int64                `json:"passed_over_rows"`
 }
 
 // SaveRun writes how far a run has come, if it is still at the version before.
@@ -201,7 +203,7 @@ func (t *Table) SaveRun(ctx context.Context, r audit.Run, met []payment.ID) erro
 	if r.Status != audit.StatusRunning {
 		row, err := rowPart(stored{
 			pk: pkAudit + r.ID, version: 1, kind: "reconciliation." + string(r.Status), at: r.UpdatedAt, source: journal.SourceReconciler,
-			data: summary{r.Status, r.PSP, r.Source, r.Repair, r.Charges, r.Payments, r.Counts, r.Repaired, r.Review, r.BadCount},
+			data: summary{r.Status, r.PSP, r.Source, r.Repair, r.Charges, r.Payments, r.Counts, r.Repaired, r.Review, r.BadCount, r.PassedOver},
 		})
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ var _ store.Table = (*Meter)(nil)
 // Count is what calls cost.
 type Count struct {
 	Trips      int // sequential: calls at the same time count once
-	Reads      int // Get and Query calls
+	Reads      int // Get, Query and Scan calls
 	Writes     int // items written or checked, refused ones too
 	WriteUnits int // on-demand write request units, of the table and of IndexDue
 }
@@ -57,6 +57,12 @@ func (m *Meter) Get(ctx context.Context, key store.Key) (store.Item, error) {
 func (m *Meter) Query(ctx context.Context, q store.Query) (store.Page, error) {
 	defer m.trip()(Count{Reads: 1})
 	return m.table.Query(ctx, q)
+}
+
+// Scan is the table's, counted.
+func (m *Meter) Scan(ctx context.Context, s store.Scan) (store.Page, error) {
+	defer m.trip()(Count{Reads: 1})
+	return m.table.Scan(ctx, s)
 }
 
 // Write is the table's, counted. A refused write costs what it would have by the

@@ -31,6 +31,7 @@ func Run(t *testing.T, newTable func(t *testing.T) store.Table) {
 		{"values", valueClaims},
 		{"limits", limitClaims},
 		{"queries", queryClaims},
+		{"scans", scanClaims},
 		{"due", dueClaims},
 		{"contention", contentionClaims},
 		{"model", modelClaims},
