@@ -53,6 +53,7 @@ func newShop(t *testing.T) *shop {
 		Policy:  func(string) payment.Policy { return payment.Policy{ReconcileAfter: time.Minute} },
 		NewULID: func() string { return fmt.Sprintf("01KDYAK348M9S346Q3D2%06d", 700_000+ids.Add(1)) },
 		Spread:  func(d time.Duration) time.Duration { return d },
+		Pause:   func(ctx context.Context, _ int) error { return ctx.Err() },
 	}
 	s.machine = s.load()
 	s.config.Checkouts, s.config.CheckoutLists = s.checkouts, s.table

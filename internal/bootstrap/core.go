@@ -129,7 +129,7 @@ func (c Core) Checkouts(starter checkout.Starter, notices checkout.Notices) *che
 			IdempotencyTTL: c.Durations.IdempotencyTTL, InProgressTTL: c.Durations.InProgressTTL,
 			PaymentExpiry: c.Durations.PaymentExpiry, ReconcileAfter: c.Durations.ReconcileAfter,
 		},
-		NewULID: c.NewULID, Now: c.Now, Spread: spread, Meter: c.Meter, Log: c.Log,
+		NewULID: c.NewULID, Now: c.Now, Spread: spread, Pause: pause, Meter: c.Meter, Log: c.Log,
 	}
 }
 

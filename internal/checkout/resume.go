@@ -113,7 +113,7 @@ func (s *Service) pause(tries int) time.Duration {
 // pending again and may try another refund; one that is under way gets another
 // execution. Errors: ErrNotFound, ErrOver, idempotency.ErrKeyReused.
 func (s *Service) Resume(ctx context.Context, r charge.Request, id string) (Result, error) {
-	for range maxRaces {
+	for n := 1; s.anew(ctx, n); n++ {
 		result, err := s.resume(ctx, r, id)
 		if _, lost := errors.AsType[*journal.Conflict](err); !lost {
 			return result, err

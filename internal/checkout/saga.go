@@ -52,7 +52,7 @@ var ErrInvalid = errors.New("checkout: invalid command")
 // step decides and does something about a checkout as it is now. When another
 // execution was faster, everything is decided anew.
 func (g *Saga) step(ctx context.Context, id string, do func(c Checkout) error) error {
-	for range maxRaces {
+	for n := 1; g.Service.anew(ctx, n); n++ {
 		c, err := g.Service.Store.Checkout(ctx, id)
 		if err != nil {
 			return fmt.Errorf("read checkout %s: %w", id, err)

@@ -123,12 +123,21 @@ type Service struct {
 	NewULID  func() string
 	Now      func() time.Time
 	Spread   func(time.Duration) time.Duration
-	Meter    Meter
-	Log      *slog.Logger
+	// Pause waits before attempt n (from 1) with full jitter; it returns the
+	// context's error when that ends first.
+	Pause func(ctx context.Context, n int) error
+	Meter Meter
+	Log   *slog.Logger
 }
 
 // maxRaces bounds how often a request decides anew after losing a race.
 const maxRaces = 8
+
+// anew reports whether attempt n, from 1, at deciding something may be made. From
+// the second on it waits before, so that those who race do not stay together.
+func (s *Service) anew(ctx context.Context, n int) bool {
+	return n <= maxRaces && (n == 1 || s.Pause(ctx, n-1) == nil)
+}
 
 // CreateRequest asks for a checkout. Everything was validated; Items are merged.
 type CreateRequest struct {
@@ -150,7 +159,7 @@ type Result struct {
 // idempotency.ErrKeyReused, and others when the store gave no answer.
 func (s *Service) Create(ctx context.Context, r CreateRequest) (Result, error) {
 	c := s.creation(r)
-	for range maxRaces {
+	for n := 1; s.anew(ctx, n); n++ {
 		err := s.Store.CreateCheckout(ctx, c)
 		if err == nil {
 			s.start(ctx, c.Checkout, 1)

@@ -74,10 +74,10 @@ func newShop(w *world, core bootstrap.Core) *shop {
 		Jitter: func(int64) int64 { return 0 }, Log: slog.New(slog.DiscardHandler),
 	})
 	s.checkouts = core.Checkouts(s, bootstrap.Told{Notices: notices})
-	s.checkouts.Spread = unspread
+	s.checkouts.Spread, s.checkouts.Pause = unspread, w.charges.Journal.Pause
 	saga := core.SagaStep(stock)
 	saga.Saga.Payments = w.charges
-	saga.Saga.Service.Spread = unspread
+	saga.Saga.Service.Spread, saga.Saga.Service.Pause = unspread, w.charges.Journal.Pause
 	s.machine = loadMachine(map[string]function{
 		"SagaStepFunction": saga.Invoke, "InventoryFunction": inventory.NewHandler(stock).Invoke,
 		"OrdersFunction": order.NewHandler(orders).Invoke, "NotificationsFunction": notification.NewHandler(notices).Invoke,

@@ -112,6 +112,7 @@ func New(t testing.TB) *World {
 	}
 	w.Checkouts = core.Checkouts(w, bootstrap.Told{Notices: w.Notices})
 	w.Checkouts.Spread = unspread
+	w.Checkouts.Pause = w.Charges.Journal.Pause
 	w.Saga = &checkout.Saga{Service: w.Checkouts, Payments: w.Charges, Stock: w.Stock}
 	w.Relay = &outbox.Relay{Publisher: silent{}, Sagas: w.Checkouts}
 	w.Sweeper.Repairs[reconcile.KindCheckout] = w.Checkouts.Repair
