@@ -153,6 +153,7 @@ type runView struct {
 	Counts      map[audit.Kind]int64 `json:"counts"`
 	Repaired    int64                `json:"repaired"`
 	NeedsReview int64                `json:"needs_review"`
+	PassedOver  int64                `json:"passed_over_row_count"`
 	BadRowCount int64                `json:"bad_row_count"`
 	BadRows     []badRowView         `json:"bad_rows"`
 	CreatedAt   time.Time            `json:"created_at"`
@@ -168,7 +169,7 @@ func viewRun(r audit.Run) runView {
 	v := runView{
 		ID: r.ID, Object: "reconciliation", PSP: r.PSP, Source: r.Source, From: unlessZero(r.From), To: unlessZero(r.To), Repair: r.Repair,
 		Status: r.Status, Charges: r.Charges, Payments: r.Payments, Counts: map[audit.Kind]int64{}, Repaired: r.Repaired, NeedsReview: r.Review,
-		BadRowCount: r.BadCount, BadRows: []badRowView{}, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		PassedOver: r.PassedOver, BadRowCount: r.BadCount, BadRows: []badRowView{}, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	for _, kind := range audit.Kinds() {
 		v.Counts[kind] = r.Counts[kind]

@@ -110,12 +110,15 @@ func TestASettlementFileIsUsedRowByRow(t *testing.T) {
 		charges[1].Reference + ";" + silent + ";capture;;10000;JPY\r\n" +
 		"ch_x;" + absentID + ";capture;;7;JPY\r\n" +
 		charges[0].Reference + ";" + fine + ";refund;rf_x;10;JPY\r\n" +
-		"ch_y;pay_y;capture;;1.5;JPY\r\n" + "ch_y;pay_y\r\n"
+		"ch_y;pay_y;capture;;1.5;JPY\r\n" + "ch_y;pay_y\r\n" + ";;fee;;3;JPY\r\n"
 	got := w.reconcile("", file(t, "simulator", text))
 	w.want(got, http.StatusCreated, "")
 	bad := fmt.Sprint(got.field("bad_rows"))
 	if bad != "[map[line:6 reason:the amount is none] map[line:7 reason:has another number of columns than the first row]]" || got.str("source") != "file" || got.field("from") != nil {
 		t.Errorf("got %s, want the bad rows by line", got.text)
+	}
+	if fmt.Sprint(got.field("passed_over_row_count")) != "1" {
+		t.Errorf("got %s, want the fee passed over", got.text)
 	}
 	found := map[string]string{}
 	for _, row := range w.operate(http.MethodGet, "/v1/reconciliations/"+got.str("id")+"/findings", "").rows(t) {

@@ -105,6 +105,9 @@ type Run struct {
 	Review   int64
 	BadRows  []BadRow // the first of them
 	BadCount int64
+	// PassedOver counts rows of the file that are about no payment, such as fees, or
+	// that nothing here is compared with.
+	PassedOver int64
 
 	CreatedAt time.Time
 	UpdatedAt time.Time

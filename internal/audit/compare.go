@@ -190,9 +190,13 @@ func compareEntry(e Entry, p payment.Payment, name string) []difference {
 		return as(MissingHere, remedyNone)
 	case e.Amount.Currency != p.Amount.Currency:
 		return as(AmountDiffers, remedyNone)
-	case e.Kind == EntryRefund:
+	case e.Kind == EntryRefund, e.Kind == EntryRefundFailed:
 		return compareRefund(e, p, base)
-	case p.AmountCaptured == 0:
+	case e.Kind == EntryChargeFailed && p.AmountCaptured > 0: // nothing that the PSP could say would be recorded over that
+		return as(StatusDiffers, remedyNone)
+	case e.Kind == EntryChargeFailed && p.Status.Dead():
+		return nil
+	case e.Kind == EntryChargeFailed, p.AmountCaptured == 0:
 		return as(StatusDiffers, remedyAsk)
 	case p.AmountCaptured != e.Amount.Minor:
 		return as(AmountDiffers, remedyNone)
@@ -202,6 +206,10 @@ func compareEntry(e Entry, p payment.Payment, name string) []difference {
 
 func compareRefund(e Entry, p payment.Payment, f Finding) []difference {
 	f.Kind = RefundUnmatched
+	told := payment.RefundSucceeded
+	if e.Kind == EntryRefundFailed {
+		told = payment.RefundFailed
+	}
 	for _, r := range p.Refunds {
 		if r.PSPReference != e.Refund && string(r.ID) != e.Refund {
 			continue
@@ -210,7 +218,7 @@ func compareRefund(e Entry, p payment.Payment, f Finding) []difference {
 		switch {
 		case r.Amount != e.Amount.Minor:
 			return []difference{{f, remedyNone}}
-		case r.Status != payment.RefundSucceeded:
+		case r.Status != told:
 			return []difference{{f, remedyAsk}}
 		}
 		return nil

@@ -81,6 +81,47 @@ func TestWhatAFileSaysIsNeverRecorded(t *testing.T) {
 	w.wantFindings(w.run(ofFile(rows, false)), "amount_differs needs_review", "amount_differs needs_review", "missing_here needs_review", "status_differs needs_review")
 }
 
+// Money that did not come, or that came back, is held against what is recorded here.
+func TestAFileThatTakesBackIsCompared(t *testing.T) {
+	w := newWorld(t)
+	captured := w.charged("captured", psptest.TokenCaptured, payment.StatusCaptured)
+	declined := w.charged("declined", psptest.TokenDeclined, payment.StatusFailed)
+	undecided := w.charged("undecided", psptest.TokenPendingSilent, payment.StatusProcessing)
+	bounced := w.charged("bounced", psptest.TokenCaptured, payment.StatusCaptured)
+	back := w.Refunded("r", bounced.ID, 20, payment.RefundSucceeded)
+	w.PSP.SettleRefund(string(back.ID), psp.RefundFailed)
+	w.PSP.Drain() // and no webhook ever comes
+	w.PSP.Decline(string(undecided.ID))
+	w.PSP.Drain()
+	undone := func(p payment.Payment, kind, refund, amount string) string {
+		return fmt.Sprintf("%s,%s,%s,%s,%s,JPY\n", w.charge(p).Reference, p.ID, kind, refund, amount)
+	}
+	rows := undone(captured, "charge_failure", "", "5000") + undone(declined, "charge_failure", "", "5000") + undone(undecided, "charge_failure", "", "5000") +
+		w.settled(bounced) + undone(bounced, "refund_failure", back.PSPReference, "20") +
+		"ch_x,pay_" + flowtest.ULID(77) + ",charge_failure,,5,JPY\n" + "ch_x,,refund_failure,rf_x,5,JPY\n"
+	run := w.run(ofFile(rows, true))
+	w.wantFindings(run, "refund_unmatched recorded", "status_differs needs_review", "status_differs recorded")
+	w.Want(captured.ID, payment.StatusCaptured)
+	w.Want(undecided.ID, payment.StatusFailed)
+	if got := w.Want(bounced.ID, payment.StatusCaptured).Refunds[0].Status; got != payment.RefundFailed {
+		t.Errorf("got refund %s, want failed", got)
+	}
+	w.wantFindings(w.run(ofFile(rows, true)), "status_differs needs_review")
+}
+
+// A charge that was made at the PSP directly has no id of ours, and is missed here.
+func TestARowWithoutAPaymentOfOursIsMissedHere(t *testing.T) {
+	w := newWorld(t)
+	run := w.run(ofFile("ch_x,,capture,,7,JPY\nch_y,,refund,rf_y,7,JPY\nch_x,,fee,,1,JPY\n", false))
+	w.wantFindings(run, "missing_here needs_review", "missing_here needs_review")
+	if run.Charges != 2 || run.PassedOver != 1 || run.BadCount != 0 {
+		t.Errorf("got %+v, want two rows compared and one passed over", run)
+	}
+	if f := w.raw(run)[0]; f.There != "capture, 7 JPY" && f.There != "refund, 7 JPY" {
+		t.Errorf("got %+v, want what the row says", f)
+	}
+}
+
 // A PSP that cannot be asked here can still be compared with its file.
 func TestWithoutAnAdapterAFileIsOnlyAReport(t *testing.T) {
 	w := newWorld(t)

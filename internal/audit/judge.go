@@ -97,9 +97,14 @@ func (s *Service) entry(ctx context.Context, run Run, e Entry) error {
 		return err
 	}
 	if !found {
+		if e.Kind == EntryChargeFailed || e.Kind == EntryRefundFailed {
+			return nil // no money is missed
+		}
 		f := Finding{
-			Kind: MissingHere, Reference: e.Reference, Refund: e.Refund, Line: e.Line,
-			There: describe(fmt.Sprintf("%s, %s, of %s", e.Kind, e.Amount, e.PaymentID)), Here: "no such payment",
+			Kind: MissingHere, Reference: e.Reference, Refund: e.Refund, Line: e.Line, There: fmt.Sprintf("%s, %s", e.Kind, e.Amount), Here: "no such payment",
+		}
+		if e.PaymentID != "" {
+			f.There = describe(f.There + ", of " + e.PaymentID)
 		}
 		return s.settle(ctx, run, p, func(payment.Payment) []difference { return []difference{{finding: f}} })
 	}

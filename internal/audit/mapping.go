@@ -30,10 +30,10 @@ type Mapping struct {
 
 // EntryRule is how a row of one kind is read.
 type EntryRule struct {
-	Kind     EntryKind
-	Amount   string // its column
-	Negative bool   // written with a minus
-	Empty    string // a column that must hold nothing then, "" for none
+	Kind   EntryKind
+	Amount string // its column
+	Minus  bool   // it may be written with a minus: the kind says which way the money went
+	Empty  string // a column that must hold nothing then, "" for none
 }
 
 // mappings are the known formats, by PSP.
@@ -41,38 +41,71 @@ var mappings = map[string]Mapping{
 	"simulator": {
 		PaymentID: "payment_id", Reference: "charge_id", Refund: "refund_id", Currency: "currency", Kind: "type", Units: MinorUnits,
 		Kinds: map[string]EntryRule{
-			"capture": {Kind: EntryCapture, Amount: "amount"},
-			"refund":  {Kind: EntryRefund, Amount: "amount"},
+			"capture":        {Kind: EntryCapture, Amount: "amount"},
+			"charge_failure": {Kind: EntryChargeFailed, Amount: "amount"},
+			"refund":         {Kind: EntryRefund, Amount: "amount"},
+			"refund_failure": {Kind: EntryRefundFailed, Amount: "amount"},
 		},
 		PassedOver: []string{"fee", "payout"},
 	},
-	// Itemised reports of balance changes or payouts, with our id as metadata.
-	"stripe": {
-		PaymentID: "payment_metadata[payment_id]", Reference: "payment_intent_id", Refund: "source_id", Currency: "currency", LowerCurrency: true,
-		Kind: "reporting_category", Units: MajorUnits,
-		Kinds: map[string]EntryRule{
-			"charge": {Kind: EntryCapture, Amount: "gross"},
-			"refund": {Kind: EntryRefund, Amount: "gross", Negative: true},
-		},
-		PassedOver: []string{
-			"advance", "charge_failure", "contribution", "dispute", "dispute_reversal", "fee", "network_cost", "other_adjustment",
-			"partial_capture_reversal", "payout", "payout_minimum_balance_hold", "payout_minimum_balance_release", "payout_reversal",
-			"platform_earning", "platform_earning_refund", "refund_failure", "risk_reserved_funds", "tax", "topup", "topup_reversal",
-		},
+	"stripe": stripeReports,
+	"adyen":  adyenReport,
+}
+
+// stripeReports are Stripe's itemized reports of balance changes and of payouts, which
+// have these columns in common, by "Balance report type"
+// (https://docs.stripe.com/reports/report-types/balance) and "Payout reconciliation
+// report type" (https://docs.stripe.com/reports/report-types/payout-reconciliation).
+// Our id is metadata of the PaymentIntent, whose column is in a report when it is
+// asked for. gross and currency are those of the settlement, after a conversion; what
+// the customer paid, which is what a payment is about, has columns of its own.
+//
+// The kinds are those of "Reporting categories and types"
+// (https://docs.stripe.com/reports/reporting-categories). A charge of which only a
+// part was captured has a row over the whole and one that takes the rest back; one
+// that fails later has a row of its own, and so has a refund.
+var stripeReports = Mapping{
+	PaymentID: "payment_metadata[payment_id]", Reference: "payment_intent_id", Refund: "source_id",
+	Currency: "customer_facing_currency", LowerCurrency: true, Kind: "reporting_category", Units: MajorUnits,
+	Kinds: map[string]EntryRule{
+		"charge":                   {Kind: EntryCapture, Amount: "customer_facing_amount"},
+		"charge_failure":           {Kind: EntryChargeFailed, Amount: "customer_facing_amount", Minus: true},
+		"partial_capture_reversal": {Kind: EntryRelease, Amount: "customer_facing_amount", Minus: true},
+		"refund":                   {Kind: EntryRefund, Amount: "customer_facing_amount", Minus: true},
+		"refund_failure":           {Kind: EntryRefundFailed, Amount: "customer_facing_amount", Minus: true},
 	},
-	// The settlement details report. Our id is the merchant reference.
-	"adyen": {
-		PaymentID: "Merchant Reference", Reference: "Psp Reference", Refund: "Modification Reference", Currency: "Gross Currency",
-		Kind: "Type", Units: MajorUnits,
-		Kinds: map[string]EntryRule{
-			"Settled":  {Kind: EntryCapture, Amount: "Gross Credit (GC)", Empty: "Gross Debit (GC)"},
-			"Refunded": {Kind: EntryRefund, Amount: "Gross Debit (GC)", Empty: "Gross Credit (GC)"},
-		},
-		PassedOver: []string{
-			"AdvancementCommission", "Balancetransfer", "BankTransfer", "Chargeback", "ChargebackReversed", "DepositCorrection", "Fee",
-			"InternalCompanyPayout", "InvoiceDeduction", "MatchedStatement", "MerchantPayin", "MerchantPayout", "MiscCosts",
-			"PaymentCost", "RefundedReversed", "ReserveAdjustment", "SecondChargeback",
-		},
+	PassedOver: []string{
+		"advance", "advance_funding", "anticipation_repayment", "climate_order_purchase", "climate_order_refund",
+		"connect_collection_transfer", "connect_reserved_funds", "contribution", "dispute", "dispute_reversal", "fee",
+		"financing_paydown", "financing_paydown_reversal", "financing_payout", "financing_payout_reversal",
+		"issuing_authorization_hold", "issuing_authorization_release", "issuing_disbursement", "issuing_dispute",
+		"issuing_dispute_fraud_liability_debit", "issuing_dispute_provisional_credit", "issuing_dispute_provisional_credit_reversal",
+		"issuing_transaction", "network_cost", "other_adjustment", "payment_network_reserve_hold", "payment_network_reserve_release",
+		"payout", "payout_minimum_balance_hold", "payout_minimum_balance_release", "payout_reversal", "platform_earning",
+		"platform_earning_refund", "risk_reserved_funds", "tax", "topup", "topup_reversal", "transfer", "transfer_reversal",
+		"unreconciled_customer_funds",
+	},
+}
+
+// adyenReport is Adyen's "Settlement details report"
+// (https://docs.adyen.com/reporting/settlement-reconciliation/transaction-level/settlement-details-report),
+// with its "Journal types"
+// (https://docs.adyen.com/developers/reporting/settlement-detail-report/settlement-detail-report-structure/journal-types).
+// Our id is the merchant reference, and a refund's id is that of the modification. GC
+// is the currency of the payment, NC that of the settlement. The report does not say
+// which refund a RefundedReversed row gives back.
+var adyenReport = Mapping{
+	PaymentID: "Merchant Reference", Reference: "Psp Reference", Refund: "Modification Reference", Currency: "Gross Currency",
+	Kind: "Type", Units: MajorUnits,
+	Kinds: map[string]EntryRule{
+		"Settled":  {Kind: EntryCapture, Amount: "Gross Credit (GC)", Empty: "Gross Debit (GC)"},
+		"Refunded": {Kind: EntryRefund, Amount: "Gross Debit (GC)", Empty: "Gross Credit (GC)"},
+	},
+	PassedOver: []string{
+		"AuthorisationSchemeFee", "Balancetransfer", "BankInstructionReturned", "Chargeback", "ChargebackReversed", "DepositCorrection",
+		"EpaPaid", "Fee", "InternalCompanyPayout", "InvoiceDeduction", "ManualCorrected", "MatchedStatement", "MerchantPayin",
+		"MerchantPayinReversed", "MerchantPayout", "MiscCosts", "PaidOut", "PaidOutReversed", "PaymentCost", "RefundedReversed",
+		"ReserveAdjustment", "SecondChargeback",
 	},
 }
 

@@ -186,8 +186,9 @@ func (s *Service) newRun(r Request) (Run, error) {
 		return run, nil
 	}
 	run.Source = SourceFile
-	_, bad, err := ParseSettlement(r.PSP, r.File)
-	run.BadCount, run.BadRows = int64(len(bad)), bad[:min(len(bad), maxShownRows)]
+	settlement, err := ParseSettlement(r.PSP, r.File)
+	run.BadCount, run.BadRows = int64(len(settlement.Bad)), settlement.Bad[:min(len(settlement.Bad), maxShownRows)]
+	run.PassedOver = int64(settlement.PassedOver)
 	return run, err
 }
 

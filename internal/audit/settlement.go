@@ -39,9 +39,19 @@ type EntryKind string
 
 // Kinds of an Entry.
 const (
-	EntryCapture EntryKind = "capture"
-	EntryRefund  EntryKind = "refund"
+	EntryCapture      EntryKind = "capture"
+	EntryChargeFailed EntryKind = "charge_failed" // money that was told of did not come
+	EntryRefund       EntryKind = "refund"
+	EntryRefundFailed EntryKind = "refund_failed" // money that went back is here again
+	EntryRelease      EntryKind = "release"       // takes a part of a capture back; it is never an Entry of its own
 )
+
+// Settlement is what a file says.
+type Settlement struct {
+	Entries    []Entry  // the good rows, in the file's order
+	Bad        []BadRow // rows that cannot be used, by line
+	PassedOver int      // rows that are about no payment, or that nothing here is compared with
+}
 
 // BadRow is a row that cannot be used.
 type BadRow struct {
@@ -59,21 +69,20 @@ type HeaderError struct {
 
 func (e *HeaderError) Error() string { return "audit: settlement file: " + e.Reason }
 
-// ParseSettlement reads a PSP's settlement file by its mapping. The good rows come
-// back in the file's order, the bad ones with their line numbers; rows that a
-// mapping passes over are neither. The error is ErrUnknownFormat or a *HeaderError.
-func ParseSettlement(psp, text string) ([]Entry, []BadRow, error) {
+// ParseSettlement reads a PSP's settlement file by its mapping. The error is
+// ErrUnknownFormat or a *HeaderError.
+func ParseSettlement(psp, text string) (Settlement, error) {
 	m, known := mappings[psp]
 	if !known {
-		return nil, nil, ErrUnknownFormat
+		return Settlement{}, ErrUnknownFormat
 	}
 	if len(text) > MaxFile {
-		return nil, nil, &HeaderError{Reason: "is too long"}
+		return Settlement{}, &HeaderError{Reason: "is too long"}
 	}
 	text = strings.TrimPrefix(text, "\ufeff") // a byte-order mark
 	comma, header, err := m.header(text)
 	if err != nil {
-		return nil, nil, err
+		return Settlement{}, err
 	}
 	f := file{m: m, columns: header, seen: map[string]int{}}
 	r := reader(text, comma)
@@ -82,7 +91,7 @@ func ParseSettlement(psp, text string) ([]Entry, []BadRow, error) {
 	for {
 		row, err := r.Read()
 		if errors.Is(err, io.EOF) {
-			return f.good, f.bad, nil
+			return f.settlement(), nil
 		}
 		f.take(r, row, err)
 	}
@@ -135,6 +144,7 @@ type file struct {
 	seen    map[string]int // line of each row that was used, by what it is about
 	good    []Entry
 	bad     []BadRow
+	passed  int
 }
 
 func (f *file) take(r *csv.Reader, row []string, err error) {
@@ -161,10 +171,11 @@ func (f *file) take(r *csv.Reader, row []string, err error) {
 		f.bad = append(f.bad, BadRow{line, reason})
 		return
 	case !used:
+		f.passed++
 		return
 	}
 	entry.Line = line
-	about := strings.Join([]string{string(entry.Kind), entry.PaymentID, entry.Reference, entry.Refund}, "\x00")
+	about := string(entry.Kind) + "\x00" + entry.of()
 	if first, twice := f.seen[about]; twice {
 		f.bad = append(f.bad, BadRow{line, fmt.Sprintf("says again what line %d says", first)})
 		return
@@ -172,6 +183,57 @@ func (f *file) take(r *csv.Reader, row []string, err error) {
 	f.seen[about] = line
 	f.good = append(f.good, entry)
 }
+
+// settlement is the file as a whole. Rows that take back what another one says are
+// put together with it: what remains is what the PSP says in the end.
+func (f *file) settlement() Settlement {
+	whole := Settlement{Bad: f.bad, PassedOver: f.passed}
+	undone := map[string]bool{}
+	released := map[string]int64{}
+	charged := map[string]bool{}
+	for _, e := range f.good {
+		switch e.Kind {
+		case EntryCapture:
+			charged[e.money()] = true
+		case EntryRelease:
+			released[e.money()] += e.Amount.Minor
+		case EntryChargeFailed, EntryRefundFailed:
+			undone[e.of()] = true
+		case EntryRefund:
+		}
+	}
+	for _, e := range f.good {
+		switch e.Kind {
+		case EntryCapture:
+			e.Amount.Minor -= released[e.money()]
+			if e.Amount.Minor < 1 && !undone[e.of()] {
+				whole.Bad = append(whole.Bad, BadRow{e.Line, "nothing of the amount is left"})
+			} else if !undone[e.of()] {
+				whole.Entries = append(whole.Entries, e)
+			}
+		case EntryRefund:
+			if !undone[e.of()] {
+				whole.Entries = append(whole.Entries, e)
+			}
+		case EntryChargeFailed, EntryRefundFailed:
+			whole.Entries = append(whole.Entries, e)
+		case EntryRelease:
+			if !charged[e.money()] {
+				whole.Bad = append(whole.Bad, BadRow{e.Line, "takes back a part of a charge that the file does not have"})
+			}
+		}
+	}
+	slices.SortFunc(whole.Bad, func(a, b BadRow) int { return a.Line - b.Line })
+	return whole
+}
+
+// of is the charge or the refund that a row is about.
+func (e Entry) of() string {
+	return strings.Join([]string{e.PaymentID, e.Reference, e.Refund}, "\x00")
+}
+
+// money is what a row can take back of: the same charge in the same currency.
+func (e Entry) money() string { return e.of() + "\x00" + string(e.Amount.Currency) }
 
 func parseReason(err error) string {
 	switch {
@@ -197,14 +259,14 @@ func (m Mapping) entry(cells map[string]string) (e Entry, used bool, reason stri
 		return Entry{}, false, "is of an unknown kind"
 	}
 	e = Entry{Kind: rule.Kind, PaymentID: cells[m.PaymentID], Reference: cells[m.Reference]}
-	if rule.Kind == EntryRefund {
+	if rule.Kind == EntryRefund || rule.Kind == EntryRefundFailed {
 		e.Refund = cells[m.Refund]
 		if e.Refund == "" {
 			return Entry{}, false, "a refund has no id"
 		}
 	}
-	if e.PaymentID == "" {
-		return Entry{}, false, "has no payment id"
+	if e.PaymentID == "" && e.Reference == "" {
+		return Entry{}, false, "says of no payment"
 	}
 	currency := money.Currency(cells[m.Currency])
 	if m.LowerCurrency {
@@ -214,10 +276,7 @@ func (m Mapping) entry(cells map[string]string) (e Entry, used bool, reason stri
 	if !known {
 		return Entry{}, false, "is in an unknown currency"
 	}
-	if m.Units == MinorUnits {
-		exponent = 0
-	}
-	minor, ok := parseAmount(cells[rule.Amount], rule.Negative, exponent)
+	minor, ok := parseAmount(cells[rule.Amount], rule.Minus, m.Units, exponent)
 	if !ok || rule.Empty != "" && !nothing(cells[rule.Empty]) {
 		return Entry{}, false, "the amount is none"
 	}
@@ -228,15 +287,29 @@ func (m Mapping) entry(cells map[string]string) (e Entry, used bool, reason stri
 // nothing reports an amount that is not there.
 func nothing(text string) bool { return strings.Trim(text, "0.") == "" }
 
-// parseAmount reads a number of units with up to exponent decimals, exactly: digits
-// and one point, no separators of thousands, no spaces, a minus only where the
-// mapping has one. More decimals than the currency has are refused: they may be a
-// separator of thousands.
-func parseAmount(text string, negative bool, exponent int) (minor int64, ok bool) {
-	text, minus := strings.CutPrefix(text, "-")
+// centDecimals is how many decimals some reports write for every currency.
+const centDecimals = 2
+
+// parseAmount reads a number exactly: digits and one point, no separators of
+// thousands, no spaces, a minus only where the mapping allows one. More decimals than
+// the currency has are refused, since they may be a separator of thousands; but not
+// one or two that are zero, since no such separator stands before two digits.
+func parseAmount(text string, minus bool, units Units, exponent int) (minor int64, ok bool) {
+	if minus {
+		text = strings.TrimPrefix(text, "-")
+	}
 	whole, decimals, point := strings.Cut(text, ".")
-	if minus != negative || whole == "" || point && decimals == "" || len(decimals) > exponent {
+	if whole == "" || point && (decimals == "" || units == MinorUnits) {
 		return 0, false
+	}
+	if units == MinorUnits {
+		exponent = 0
+	}
+	if len(decimals) > exponent {
+		if len(decimals) > centDecimals || strings.Trim(decimals[exponent:], "0") != "" {
+			return 0, false
+		}
+		decimals = decimals[:exponent]
 	}
 	digits := whole + decimals + strings.Repeat("0", exponent-len(decimals))
 	if strings.Trim(digits, "0123456789") != "" {

@@ -3,6 +3,8 @@ package audit_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -21,6 +23,75 @@ func refund(line int, payment, charge, id string, minor int64, currency money.Cu
 	e := capture(line, payment, charge, minor, currency)
 	e.Kind, e.Refund = audit.EntryRefund, id
 	return e
+}
+
+func failed(e audit.Entry, kind audit.EntryKind) audit.Entry {
+	e.Kind = kind
+	return e
+}
+
+// Files as the PSPs write them: every column of theirs, and rows of every kind.
+func TestAFileAsThePSPWritesItIsReadWhole(t *testing.T) {
+	for _, tt := range []struct {
+		psp    string
+		passed int
+		want   []audit.Entry
+	}{
+		{"stripe", 4, []audit.Entry{
+			capture(2, "pay_01", "pi_01", 5000, "EUR"),
+			capture(3, "pay_02", "pi_02", 5000, "JPY"), // what the customer paid, not what was settled
+			capture(4, "pay_03", "pi_03", 6000, "EUR"), // less what was released
+			refund(6, "pay_01", "pi_01", "re_01", 1250, "EUR"),
+			failed(refund(8, "pay_01", "pi_01", "re_04", 300, "EUR"), audit.EntryRefundFailed),
+			failed(capture(10, "pay_05", "pi_05", 1500, "EUR"), audit.EntryChargeFailed),
+			capture(11, "", "pi_06", 700, "EUR"),
+		}},
+		{"adyen", 8, []audit.Entry{
+			capture(2, "pay_01", "8800000000000001", 5000, "EUR"),
+			capture(3, "pay_02", "8800000000000002", 5000, "JPY"),
+			capture(4, "pay_03", "8800000000000003", 18600, "KWD"),
+			refund(5, "pay_01", "8800000000000001", "8800000000000201", 1250, "EUR"),
+		}},
+	} {
+		text, err := os.ReadFile(filepath.Join("testdata", tt.psp+".csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{string(text), "\ufeff" + strings.ReplaceAll(string(text), "\n", "\r\n")} {
+			got, err := audit.ParseSettlement(tt.psp, text)
+			if err != nil || len(got.Bad) != 0 || got.PassedOver != tt.passed || !reflect.DeepEqual(got.Entries, tt.want) {
+				t.Errorf("%s: got %+v, %v, want %d rows passed over and %+v", tt.psp, got, err, tt.passed, tt.want)
+			}
+		}
+	}
+}
+
+const stripeHeader = "reporting_category,customer_facing_currency,customer_facing_amount,payment_intent_id,source_id,payment_metadata[payment_id]\n"
+
+// What takes another row back is put together with it, in whatever order they come.
+func TestRowsThatTakeOthersBackArePutTogetherWithThem(t *testing.T) {
+	for _, tt := range []struct {
+		rows string
+		want []audit.Entry
+		bad  []audit.BadRow
+	}{
+		{"partial_capture_reversal,eur,-2.00,pi_1,re_0,pay_1\ncharge,eur,5.00,pi_1,ch_1,pay_1\n", []audit.Entry{capture(3, "pay_1", "pi_1", 300, "EUR")}, nil},
+		{"charge,eur,5.00,pi_1,ch_1,pay_1\npartial_capture_reversal,eur,2.00,pi_2,re_0,pay_2\n", []audit.Entry{capture(2, "pay_1", "pi_1", 500, "EUR")},
+			[]audit.BadRow{{Line: 3, Reason: "takes back a part of a charge that the file does not have"}}},
+		{"x\npartial_capture_reversal,eur,5.00,pi_1,re_0,pay_1\ncharge,eur,5.00,pi_1,ch_1,pay_1\n", nil,
+			[]audit.BadRow{{Line: 2, Reason: "has another number of columns than the first row"}, {Line: 4, Reason: "nothing of the amount is left"}}},
+		{"charge,eur,5.00,pi_1,ch_1,pay_1\npartial_capture_reversal,usd,2.00,pi_1,re_0,pay_1\n", []audit.Entry{capture(2, "pay_1", "pi_1", 500, "EUR")},
+			[]audit.BadRow{{Line: 3, Reason: "takes back a part of a charge that the file does not have"}}},
+		{"charge_failure,eur,5.00,pi_1,pyr_1,pay_1\ncharge,eur,5.00,pi_1,py_1,pay_1\n", []audit.Entry{failed(capture(2, "pay_1", "pi_1", 500, "EUR"), audit.EntryChargeFailed)}, nil},
+		{"refund_failure,eur,5.00,pi_1,re_1,pay_1\nrefund,eur,-5.00,pi_1,re_1,pay_1\nrefund,eur,-5.00,pi_1,re_2,pay_1\n", []audit.Entry{
+			failed(refund(2, "pay_1", "pi_1", "re_1", 500, "EUR"), audit.EntryRefundFailed), refund(4, "pay_1", "pi_1", "re_2", 500, "EUR"),
+		}, nil},
+	} {
+		got, err := audit.ParseSettlement("stripe", stripeHeader+tt.rows)
+		if err != nil || !reflect.DeepEqual(got.Entries, tt.want) || !reflect.DeepEqual(got.Bad, tt.bad) {
+			t.Errorf("%s: got %+v, %v, want %+v and bad %+v", tt.rows, got, err, tt.want, tt.bad)
+		}
+	}
 }
 
 func TestGoodRowsAreReadByTheMapping(t *testing.T) {
@@ -42,9 +113,10 @@ func TestGoodRowsAreReadByTheMapping(t *testing.T) {
 			[]audit.Entry{capture(2, "pay_1", "ch_1", 1, "JPY"), capture(4, "pay_2", "ch_2", 2, "JPY")},
 		},
 		{"rows that are about no payment are passed over", "simulator", simulatorHeader + ",,payout,,5000,JPY\n,,fee,,x,y\n", nil},
+		{"a charge without an id of ours is one all the same", "simulator", simulatorHeader + "ch_1,,capture,,5000,JPY\n", []audit.Entry{capture(2, "", "ch_1", 5000, "JPY")}},
 		{
 			"major units by the currency's own decimals", "stripe",
-			"reporting_category,currency,gross,payment_intent_id,source_id,payment_metadata[payment_id]\n" +
+			stripeHeader +
 				"charge,jpy,500,pi_1,ch_1,pay_1\ncharge,eur,10.5,pi_2,ch_2,pay_2\ncharge,kwd,18.600,pi_3,ch_3,pay_3\nrefund,eur,-0.07,pi_2,re_9,pay_2\n",
 			[]audit.Entry{
 				capture(2, "pay_1", "pi_1", 500, "JPY"), capture(3, "pay_2", "pi_2", 1050, "EUR"), capture(4, "pay_3", "pi_3", 18600, "KWD"),
@@ -60,9 +132,9 @@ func TestGoodRowsAreReadByTheMapping(t *testing.T) {
 		{"no rows", "simulator", simulatorHeader, nil},
 	}
 	for _, tt := range tests {
-		got, bad, err := audit.ParseSettlement(tt.psp, tt.text)
-		if err != nil || len(bad) != 0 || !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("%s: got %+v, bad %v, %v, want %+v", tt.name, got, bad, err, tt.want)
+		got, err := audit.ParseSettlement(tt.psp, tt.text)
+		if err != nil || len(got.Bad) != 0 || !reflect.DeepEqual(got.Entries, tt.want) {
+			t.Errorf("%s: got %+v, %v, want %+v", tt.name, got, err, tt.want)
 		}
 	}
 }
@@ -86,7 +158,7 @@ func TestBadRowsAreListedAndTheOthersUsed(t *testing.T) {
 		"ch_1,pay_1,capture,,1000000000000,JPY":            "the amount is none",
 		"ch_1,pay_1,capture,,99999999999999999999,JPY":     "the amount is none",
 		"ch_1,pay_1,capture,,\uff15,JPY":                   "the amount is none",
-		"ch_1,,capture,,1,JPY":                             "has no payment id",
+		",,capture,,1,JPY":                                 "says of no payment",
 		"ch_1,pay_1,refund,,1,JPY":                         "a refund has no id",
 		"ch_1,pay_1,settled,,1,JPY":                        "is of an unknown kind",
 		"ch_1,pay_1,,,1,JPY":                               "is of an unknown kind",
@@ -96,16 +168,15 @@ func TestBadRowsAreListedAndTheOthersUsed(t *testing.T) {
 		`ch_1,pay_"1,capture,,1,JPY`:                       "a quote stands in a field that does not begin with one",
 		`"ch_1"x,pay_1,capture,,1,JPY`:                     "a quote is not closed, or something follows it",
 	} {
-		got, bad, err := audit.ParseSettlement("simulator", simulatorHeader+good+row+"\nch_9,pay_9,capture,,9,JPY\n")
+		got, err := audit.ParseSettlement("simulator", simulatorHeader+good+row+"\nch_9,pay_9,capture,,9,JPY\n")
 		want := []audit.Entry{capture(2, "pay_0", "ch_0", 1, "JPY"), capture(4, "pay_9", "ch_9", 9, "JPY")}
-		if err != nil || !reflect.DeepEqual(bad, []audit.BadRow{{Line: 3, Reason: reason}}) || !reflect.DeepEqual(got, want) {
-			t.Errorf("%q: got %+v, bad %v, %v, want line 3: %s", row, got, bad, err, reason)
+		if err != nil || !reflect.DeepEqual(got, audit.Settlement{Entries: want, Bad: []audit.BadRow{{Line: 3, Reason: reason}}}) {
+			t.Errorf("%q: got %+v, %v, want line 3: %s", row, got, err, reason)
 		}
 	}
 }
 
 func TestAmountsInMajorUnitsAreExact(t *testing.T) {
-	header := "reporting_category,currency,gross,payment_intent_id,source_id,payment_metadata[payment_id]\n"
 	for _, tt := range []struct {
 		currency, gross string
 		want            int64 // 0 for refused
@@ -122,7 +193,11 @@ func TestAmountsInMajorUnitsAreExact(t *testing.T) {
 		{"eur", "10,00", 0},
 		{"eur", "1 0", 0},
 		{"eur", "--1", 0},
-		{"jpy", "10.0", 0},
+		{"jpy", "10.0", 10},
+		{"jpy", "10.00", 10},
+		{"jpy", "10.01", 0},
+		{"jpy", "10.000", 0},
+		{"eur", "10.0000", 0},
 		{"jpy", "10", 10},
 		{"kwd", "0.001", 1},
 		{"clf", "0.0001", 1},
@@ -130,21 +205,21 @@ func TestAmountsInMajorUnitsAreExact(t *testing.T) {
 		{"eur", "NaN", 0},
 		{"eur", "0.00", 0},
 	} {
-		entries, bad, err := audit.ParseSettlement("stripe", header+"charge,"+tt.currency+`,"`+tt.gross+`",pi_1,ch_1,pay_1`)
+		file, err := audit.ParseSettlement("stripe", stripeHeader+"charge,"+tt.currency+`,"`+tt.gross+`",pi_1,ch_1,pay_1`)
 		got := int64(0)
-		if len(entries) == 1 {
-			got = entries[0].Amount.Minor
+		if len(file.Entries) == 1 {
+			got = file.Entries[0].Amount.Minor
 		}
-		if err != nil || got != tt.want || len(entries)+len(bad) != 1 {
-			t.Errorf("%s %s: got %d, bad %v, %v, want %d", tt.gross, tt.currency, got, bad, err, tt.want)
+		if err != nil || got != tt.want || len(file.Entries)+len(file.Bad) != 1 {
+			t.Errorf("%s %s: got %d, bad %v, %v, want %d", tt.gross, tt.currency, got, file.Bad, err, tt.want)
 		}
 	}
 }
 
 func TestAnUnclosedQuoteIsListed(t *testing.T) {
-	got, bad, err := audit.ParseSettlement("simulator", simulatorHeader+"ch_1,pay_1,capture,,1,JPY\n\"ch_2,pay_2,capture,,1,JPY\nch_3,pay_3,capture,,1,JPY\n")
-	if err != nil || len(got) != 1 || len(bad) != 1 || bad[0].Line != 3 {
-		t.Errorf("got %v, bad %v, %v, want line 3 listed and the row before it used", got, bad, err)
+	got, err := audit.ParseSettlement("simulator", simulatorHeader+"ch_1,pay_1,capture,,1,JPY\n\"ch_2,pay_2,capture,,1,JPY\nch_3,pay_3,capture,,1,JPY\n")
+	if err != nil || len(got.Entries) != 1 || len(got.Bad) != 1 || got.Bad[0].Line != 3 {
+		t.Errorf("got %+v, %v, want line 3 listed and the row before it used", got, err)
 	}
 }
 
@@ -159,12 +234,12 @@ func TestAFileThatCannotBeReadByItsHeaderIsRefusedWhole(t *testing.T) {
 		"too long":         simulatorHeader + strings.Repeat("x", audit.MaxFile),
 		"too many columns": strings.Repeat("x,", 200) + simulatorHeader,
 	} {
-		got, bad, err := audit.ParseSettlement("simulator", text)
-		if _, ok := errors.AsType[*audit.HeaderError](err); !ok || got != nil || bad != nil {
-			t.Errorf("%s: got %v, %v, %v, want a HeaderError", name, got, bad, err)
+		got, err := audit.ParseSettlement("simulator", text)
+		if _, ok := errors.AsType[*audit.HeaderError](err); !ok || !reflect.DeepEqual(got, audit.Settlement{}) {
+			t.Errorf("%s: got %+v, %v, want a HeaderError", name, got, err)
 		}
 	}
-	if _, _, err := audit.ParseSettlement("another", simulatorHeader); !errors.Is(err, audit.ErrUnknownFormat) {
+	if _, err := audit.ParseSettlement("another", simulatorHeader); !errors.Is(err, audit.ErrUnknownFormat) {
 		t.Errorf("got %v, want ErrUnknownFormat", err)
 	}
 }
@@ -176,33 +251,34 @@ func FuzzParseSettlement(f *testing.F) {
 	for _, text := range []string{
 		simulatorHeader + "ch_1,pay_1,capture,,5000,JPY\n", "\ufeff" + strings.ReplaceAll(simulatorHeader, ",", ";") + "ch_1;pay_1;refund;rf_1;1;EUR",
 		simulatorHeader + "\"a\n\",,,,,\n\"", header + "A,pay_1,Settled,B,EUR,,12.00\nA,pay_1,Refunded,C,KWD,2.001,0\n", header + "A,pay_1,Settled,,JPY,0.00,1.0",
-		simulatorHeader + "ch_1,pay_1,capture,,5000,JPY\nch_1,pay_1,capture,,5000,JPY\n", "", "\ufeff", simulatorHeader + "\r\n\r\n,\"\"\"\",",
+		simulatorHeader + "ch_1,pay_1,capture,,5000,JPY\nch_1,pay_1,capture,,5000,JPY\n", "", stripeHeader + "charge,eur,5.00,pi_1,ch_1,pay_1\npartial_capture_reversal,eur,-2.00,pi_1,re_0,pay_1\n", "\ufeff", simulatorHeader + "\r\n\r\n,\"\"\"\",",
 	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, psp := range audit.Formats() {
-			good, bad, err := audit.ParseSettlement(psp, text)
-			if err != nil && len(good)+len(bad) > 0 {
+			file, err := audit.ParseSettlement(psp, text)
+			if err != nil && len(file.Entries)+len(file.Bad) > 0 {
 				t.Fatalf("got rows beside %v", err)
 			}
 			lines := map[int]bool{}
 			about := map[string]bool{}
-			for _, e := range good {
+			for _, e := range file.Entries {
 				key := fmt.Sprint(e.Kind, "\x00", e.PaymentID, "\x00", e.Reference, "\x00", e.Refund)
-				if e.Amount.Minor < 1 || e.Amount.Minor > money.Max || !e.Amount.Currency.Known() || e.PaymentID == "" || e.Line < 2 || lines[e.Line] || about[key] {
+				if e.Amount.Minor < 1 || e.Amount.Minor > money.Max || !e.Amount.Currency.Known() || e.PaymentID+e.Reference == "" || e.Line < 2 || lines[e.Line] || about[key] || e.Kind == audit.EntryRelease {
 					t.Fatalf("got %+v, want each row once, with an amount", e)
 				}
 				lines[e.Line], about[key] = true, true
 			}
-			for _, row := range bad {
+			for _, row := range file.Bad {
 				if row.Reason == "" || row.Line < 2 || lines[row.Line] {
 					t.Fatalf("got %+v, want a line of its own and a reason", row)
 				}
+				lines[row.Line] = true
 			}
-			again, _, _ := audit.ParseSettlement(psp, text)
-			if len(again) != len(good) {
-				t.Fatalf("got %d rows, then %d", len(good), len(again))
+			again, _ := audit.ParseSettlement(psp, text)
+			if !reflect.DeepEqual(again, file) {
+				t.Fatalf("got %+v, then %+v", file, again)
 			}
 		}
 	})

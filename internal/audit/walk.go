@@ -108,12 +108,12 @@ func (w *walk) rows(ctx context.Context, run Run) ([]Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read file of %s: %w", run.ID, err)
 	}
-	entries, _, err := ParseSettlement(run.PSP, text)
+	settlement, err := ParseSettlement(run.PSP, text)
 	if err != nil {
 		return nil, err
 	}
-	w.entries, w.parsed = entries, true
-	return entries, nil
+	w.entries, w.parsed = settlement.Entries, true
+	return w.entries, nil
 }
 
 // here does one page of one merchant's feed, or goes to the next merchant.
@@ -161,7 +161,7 @@ func (w *walk) load(ctx context.Context, run Run) error {
 			return err
 		}
 		for _, e := range entries {
-			met[payment.ID(e.PaymentID)] = met[payment.ID(e.PaymentID)] || e.Kind == EntryCapture
+			met[payment.ID(e.PaymentID)] = met[payment.ID(e.PaymentID)] || e.Kind == EntryCapture || e.Kind == EntryChargeFailed
 		}
 	} else if err := w.s.Store.Met(ctx, run.ID, func(id payment.ID) { met[id] = true }); err != nil {
 		return fmt.Errorf("read what %s has met: %w", run.ID, err)
