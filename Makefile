@@ -30,7 +30,7 @@ explore: ## every schedule and every fault of the flows; FAULTS=2, EXPLORE_RUNS=
 	@go run ./internal/explore/run -faults $(or $(FAULTS),1) -runs $(EXPLORE_RUNS) -replay '$(REPLAY)'
 
 .PHONY: e2e
-e2e: ## black-box suite against run-aws, and the storage contract against its DynamoDB; E2E_BASE=… for another place
+e2e: ## black-box suite, storage contract and state machine scenarios against run-aws; E2E_BASE=… for another place, E2E_ONLY=… for one part
 	go run ./infra/e2e/run
 
 .PHONY: validate

@@ -23,8 +23,10 @@ import (
 //     functions itself when a run asks for anything but whole minutes.
 //
 // What remains, and is not hidden: StartExecution with the name of a running execution is always refused where AWS
-// accepts the same input again; the whole state machine's TimeoutSeconds is not enforced; throttling, reserved
-// capacity of tables, point-in-time recovery and deletion protection of the API and tables are recorded and do nothing.
+// accepts the same input again; where its Step Functions differ from the specification, package machines lists the
+// scenarios and make e2e holds the list to be true: the whole machine's TimeoutSeconds is not enforced, for one;
+// throttling, reserved capacity of tables, point-in-time recovery and deletion protection of the API and tables are
+// recorded and do nothing.
 
 // enableExpiry turns the template's time to live on.
 func enableExpiry(ctx context.Context, s settings, deployed stack) error {

@@ -1,15 +1,21 @@
-// Command run starts the product with short durations, runs the black-box suite
-// and the storage contract against it, and stops it. Its exit status is theirs.
+// Command run starts the product with short durations, runs three parts against it,
+// and stops it. Its exit status is theirs.
+//
+//   - suite: the black-box suite, against the product.
+//   - contract: the storage contract, against the DynamoDB of E2E_TARGET=aws.
+//   - machines: the scenarios of state machines, against its Step Functions; package
+//     infra/emulator/machines says how, and which scenarios are known to differ there.
 //
 // It is started from the repository's root. E2E_TARGET is aws (the default: the
-// program of make run-aws) or local (that of make run). When E2E_BASE is set
-// nothing is started: the suite runs against what is there.
+// program of make run-aws) or local (that of make run), which has no AWS to run
+// the last two parts. E2E_ONLY names the one part to run. Nothing is started when
+// what it needs is named: E2E_BASE for the suite, E2E_AWS for the others; they run
+// against what is there.
 package main
 
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,8 +49,15 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	if _, set := os.LookupEnv("E2E_BASE"); set {
-		return suite(ctx, nil)
+	only, err := onlyPart()
+	if err != nil {
+		return err
+	}
+	_, product := os.LookupEnv("E2E_BASE")
+	endpoint, aws := os.LookupEnv("E2E_AWS")
+	if product || aws {
+		there := place{endpoint: endpoint}
+		return there.run(ctx, only, map[string]bool{partSuite: product, partContract: aws, partMachines: aws})
 	}
 	name, set := os.LookupEnv("E2E_TARGET")
 	if !set {
@@ -63,20 +76,12 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer started.stop()
-	fmt.Println("running the suite against", p.source, "at", ports.address("API_PORT"))
-	err = suite(ctx, p.suiteEnvironment(ports))
-	if p.aws && ctx.Err() == nil {
-		fmt.Println("running the storage contract against", ports.address("AWS_PORT"))
-		err = errors.Join(err, goTest(ctx, nil, "./internal/store/dynamo", "-run", "Contract", "-endpoint", ports.address("AWS_PORT")))
-	}
+	there := place{endpoint: ports.address("AWS_PORT"), suite: p.suiteEnvironment(ports)}
+	err = there.run(ctx, only, map[string]bool{partSuite: true, partContract: p.aws, partMachines: p.aws})
 	if err != nil {
 		fmt.Println("the log of the product is in", started.logPath)
 	}
 	return err
-}
-
-func suite(ctx context.Context, environment []string) error {
-	return goTest(ctx, environment, "./infra/e2e")
 }
 
 // goTest runs tests, their output on this terminal.

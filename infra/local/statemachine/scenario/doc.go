@@ -32,8 +32,16 @@
 // Functions are named as FunctionName is after substitution. Each call takes the
 // next answer; one with "repeat" stays for every later call; a call beyond the
 // last answer is a failure of the scenario. "runners" lists who may run a
-// scenario whose outcome differs elsewhere; without it everybody can. In "output"
-// and "payload" the string "{any}" stands for any value. What "expect" does not
-// have is not compared, but "status" and "states" are required. A runner in
-// real time should only hold "elapsed_seconds" to be a minimum.
+// scenario where the service itself is known or suspected to say something else
+// than the specification; without it everybody can. In "output" and "payload" the
+// string "{any}" stands for any value. What "expect" does not have is not compared,
+// but "status" and "states" are required.
+//
+// # Runners
+//
+// The runner "interpreter" is package statemachine, in the tests of that package
+// and of infra/statemachines: in fake time, and every scenario. The runner
+// "emulator" is package infra/emulator/machines, in make e2e: in real time, so
+// that "elapsed_seconds" is a minimum there and what takes long is left out, and
+// with a list of the scenarios of which the emulator is known to make something else.
 package scenario

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -151,6 +152,21 @@ func (s *Scenario) check() error {
 		}
 	}
 	return nil
+}
+
+// Takes is about how long the scenario takes in real time: what it expects, or else
+// what the answers of its functions take, each once.
+func (s *Scenario) Takes() time.Duration {
+	if s.Expect.ElapsedSeconds != nil {
+		return time.Duration(*s.Expect.ElapsedSeconds * float64(time.Second))
+	}
+	var all time.Duration
+	for _, answers := range s.Functions {
+		for _, a := range answers {
+			all += time.Duration(a.AfterSeconds) * time.Second
+		}
+	}
+	return all
 }
 
 // For reports whether a runner may run the scenario.

@@ -101,6 +101,15 @@ func TestEveryDifferenceIsTold(t *testing.T) {
 	if got := s.Differences(holds); len(got) != 0 {
 		t.Errorf("got %v, want no differences", got)
 	}
+	later := holds
+	later.Elapsed, later.RealTime = holds.Elapsed+time.Hour, true
+	if got := s.Differences(later); len(got) != 0 {
+		t.Errorf("got %v, want no differences where a real clock went on", got)
+	}
+	later.Elapsed = holds.Elapsed - 1
+	if got := s.Differences(later); len(got) != 1 {
+		t.Errorf("got %v, want one where even a real clock is too early", got)
+	}
 	unmeasured := holds
 	unmeasured.Elapsed = -1
 	if got := s.Differences(unmeasured); len(got) != 0 {
@@ -127,6 +136,21 @@ func TestEveryDifferenceIsTold(t *testing.T) {
 		got := s.Differences(changed)
 		if len(got) == 0 || !strings.Contains(strings.Join(got, "\n"), word) {
 			t.Errorf("got %v, want something with %q", got, word)
+		}
+	}
+}
+
+func TestAScenarioTakesWhatItExpectsOrWhatItsFunctionsTake(t *testing.T) {
+	all, err := scenario.Load(files(`{"scenarios": [
+		{"name": "said", "definition": {}, "functions": {"f": [{"after_seconds": 60, "return": 1}]}, "expect": {"status": "FAILED", "states": ["S"], "elapsed_seconds": 1.5}},
+		{"name": "not said", "definition": {}, "functions": {"f": [{"after_seconds": 2, "return": 1}, {"after_seconds": 3, "return": 1, "repeat": true}], "g": [{"return": 1}]},
+			"expect": {"status": "FAILED", "states": ["S"]}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []time.Duration{1500 * time.Millisecond, 5 * time.Second} {
+		if got := all[i].Takes(); got != want {
+			t.Errorf("%s: got %s, want %s", all[i].Name, got, want)
 		}
 	}
 }
