@@ -5,98 +5,117 @@ import (
 	"iter"
 )
 
-// call is one effect that an actor wants at a port. The scheduler decides when it
-// takes place and what goes wrong with it.
+// call is one effect that an actor wants at a port. The scheduler decides in which
+// world it takes place, when, and what goes wrong with it. It belongs to no world:
+// what it does and what it brings depends on the one that it is given alone.
 type call struct {
-	name   func() string  // for the trace
-	faults []fault        // that it can have, none first
-	guard  func() bool    // not runnable while false; nil: always
-	apply  func()         // takes effect and keeps the answer
-	fail   func(f fault)  // keeps the error of a fault
-	digest func() uint64  // of the answer as the actor sees it
-	land   func(w *world) // of a call that arrives late: its effect alone
+	name   func() string           // for the trace
+	faults []fault                 // that it can have, none first
+	guard  func(w *world) bool     // not runnable while false; nil: always
+	run    func(w *world) any      // takes effect and brings the answer
+	fail   failure                 // of the faults that bring an answer
+	digest func(answer any) uint64 // of the answer as the actor sees it
+	land   func(w *world)          // of a call that arrives late: its effect alone
 	// private calls touch what no other actor of the scenario does: when they happen
 	// makes no difference, so they happen at once.
 	private bool
+	silent  bool // not worth a line of a trace
 	waits   bool // the actor has not begun
 	sends   bool // to the provider, and money may move
 }
 
+// failure is the answer of a fault; ran is what the call has brought if it ran.
+type failure func(w *world, f fault, ran any) any
+
 // crash is what a process that dies panics with. The product's flows recover nothing.
 type crash struct{}
 
-// actor is one process: an invocation of a function, the network, the clock.
+// actor is what a process is to do: an invocation of a function, the network, the
+// clock. Body runs over a world of its own that holds nothing, and learns of the
+// explored world by its calls alone.
 type actor struct {
-	name string
-	id   int // of its ULIDs
-	body func(w *world)
+	name   string
+	id     int // of its ULIDs
+	body   func(w *world)
+	exempt bool // nothing goes wrong with it: it is no process of ours
+}
 
+// life is one life of an actor: a coroutine that stops at each call.
+type life struct {
+	w       *world // its own
 	next    func() (*call, bool)
 	stop    func()
 	yield   func(*call) bool
-	pending *call
-	started bool
-	done    bool // ended by itself
-	dead    bool // was killed
-	seen    uint64
+	answer  any // of the call it stopped at
+	effects []func(w *world)
 	ids     int
-	exempt  bool // nothing goes wrong with it: it is no process of ours
+	dead    bool
 }
 
-// over reports whether the actor makes no more calls.
-func (a *actor) over() bool { return a.done || a.dead }
-
-// start runs the actor up to its first call.
-func (a *actor) start(w *world) {
-	a.next, a.stop = iter.Pull(iter.Seq[*call](func(yield func(*call) bool) {
-		a.yield = yield
+// begin starts a process up to its first call.
+func begin(s *Scenario, a *actor, reached map[string]int) (*life, *call) {
+	p := &life{w: ownWorld(s, reached)}
+	p.w.life, p.w.current = p, a
+	p.next, p.stop = iter.Pull(iter.Seq[*call](func(yield func(*call) bool) {
+		p.yield = yield
 		defer func() {
-			switch cause := recover(); cause {
-			case nil:
-			case crash{}:
-				a.dead = true
-			default:
+			if cause := recover(); cause != nil && cause != (crash{}) {
 				panic(cause)
 			}
 		}()
-		a.body(w)
+		a.body(p.w)
 	}))
-	a.started = true
-	a.step(w)
+	c, _ := p.next()
+	return p, c
 }
 
-// step runs the actor from the answer it waits for to its next call.
-func (a *actor) step(w *world) {
-	w.current = a
-	c, more := a.next()
-	w.current = nil
-	a.pending = c
-	a.done = !more && !a.dead
+// resume gives the process the answer that it waits for, and runs it up to its next
+// call, nil at its end.
+func (p *life) resume(n *node) *call {
+	p.answer, p.w.now = n.answer, n.now
+	p.effects = nil
+	c, _ := p.next()
+	return c
 }
 
-// kill ends the process where it stands.
-func (a *actor) kill() {
-	a.dead = true
-	a.stop()
+// end kills the process where it stands.
+func (p *life) end() {
+	p.dead = true
+	p.stop()
 }
 
-// runnable reports whether the actor can make its next call now.
-func (a *actor) runnable() bool {
-	return !a.over() && (a.pending.guard == nil || a.pending.guard())
-}
-
-// do is how every port makes a call: by the scheduler when an actor runs, at once
-// when nobody does, as in a recovery.
-func (w *world) do(c *call) {
-	a := w.current
-	if a == nil {
-		c.apply()
-		return
+// do is how every port makes a call: by the scheduler when a process runs, at once
+// when none does, as in a recovery.
+func (w *world) do(c *call) any {
+	p := w.life
+	if p == nil {
+		return c.run(w)
 	}
-	if a.dead || !a.yield(c) {
-		a.dead = true
+	if p.dead || !p.yield(c) {
+		p.dead = true
 		panic(crash{})
 	}
+	return p.answer
+}
+
+// effect is what an actor does to the explored world beside its ports, such as the
+// answer to its client. It happens with the step that led to it.
+func (w *world) effect(f func(w *world)) {
+	if w.life == nil {
+		f(w)
+		return
+	}
+	w.life.effects = append(w.life.effects, f)
+}
+
+// look reads something of the explored world that is none of the product's
+// business, at this very moment.
+func look[T any](w *world, read func(w *world) T, digest func(T) uint64) T {
+	answer, _ := w.do(&call{
+		private: true, silent: true, name: func() string { return "looks" }, run: func(w *world) any { return read(w) },
+		digest: func(answer any) uint64 { seen, _ := answer.(T); return digest(seen) },
+	}).(T)
+	return answer
 }
 
 // background is the context of every flow: time-outs of the flows are faults of

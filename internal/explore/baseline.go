@@ -103,7 +103,7 @@ func baselines() []Scenario {
 	for _, n := range naives() {
 		client := func(name string, at when) *actor {
 			return process(name, at, func(w *world) {
-				_ = n.pay(&naivePayment{w, &tablePort{w: w, name: "payments", table: w.rows}, &pspPort{w: w, fake: w.psp}})
+				_ = n.pay(&naivePayment{w, &tablePort{w: w, name: "payments"}, &pspPort{w: w}})
 			})
 		}
 		all = append(all, Scenario{Name: n.name, End: naiveEnd, Actors: func() []*actor {

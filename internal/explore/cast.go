@@ -26,8 +26,7 @@ func process(name string, at when, body func(w *world)) *actor {
 	return &actor{name: name, body: func(w *world) {
 		if at != nil {
 			w.do(&call{
-				name: func() string { return "starts" }, guard: func() bool { return at(w) }, private: w.scenario.Timeless, waits: true,
-				apply: func() {}, digest: func() uint64 { return 1 },
+				name: func() string { return "starts" }, guard: at, private: w.scenario.Timeless, waits: true, run: nothing, digest: plainly,
 			})
 		}
 		body(w)
@@ -38,9 +37,19 @@ func process(name string, at when, body func(w *world)) *actor {
 // nothing goes wrong with it.
 func outside(name string, at when, what string, do func(w *world)) *actor {
 	return &actor{name: name, exempt: true, body: func(w *world) {
-		w.do(&call{waits: true, name: func() string { return what }, guard: func() bool { return at == nil || at(w) }, apply: func() { do(w) }, digest: func() uint64 { return 1 }})
+		w.do(&call{
+			waits: true, name: func() string { return what }, guard: at, digest: plainly,
+			run: func(w *world) any {
+				do(w)
+				return nil
+			},
+		})
 	}}
 }
+
+func nothing(*world) any { return nil }
+
+func plainly(any) uint64 { return 1 }
 
 func anyTime(*world) bool { return true }
 
@@ -64,10 +73,12 @@ func pay(name, key string, o terms, at when) *actor {
 }
 
 func (w *world) pay(name, key string, o terms) {
-	if used, again := w.keys[key]; !again || w.now.Sub(used) >= durations.IdempotencyTTL {
-		w.wanted++
-		w.keys[key] = w.now
-	}
+	w.effect(func(w *world) {
+		if used, again := w.keys[key]; !again || w.now.Sub(used) >= durations.IdempotencyTTL {
+			w.wanted++
+			w.keys = with(w.keys, key, w.now)
+		}
+	})
 	method := payment.CaptureAutomatic
 	if o.manual {
 		method = payment.CaptureManual
@@ -79,10 +90,13 @@ func (w *world) pay(name, key string, o terms) {
 			PaymentMethod: payment.Secret(o.token), Reference: o.reference, ReturnURL: "https://shop.example/return", PSP: provider,
 		},
 	})
-	if m := w.scenario.mutant; m != nil && m.Answer != nil && err == nil {
-		r.Payment = m.Answer(w, r.Payment, key)
-	}
-	w.checkAnswer(answer{actor: name, key: "create " + key, payment: r.Payment, err: err, replayed: r.Replayed})
+	w.effect(func(w *world) {
+		p := r.Payment
+		if m := w.scenario.mutant; m != nil && m.Answer != nil && err == nil {
+			p = m.Answer(w, p, key)
+		}
+		w.checkAnswer(answer{actor: name, key: "create " + key, payment: p, err: err, replayed: r.Replayed})
+	})
 }
 
 // first is the payment that was made first, and whether there is one.
@@ -95,6 +109,17 @@ func (w *world) first() (payment.ID, bool) {
 	}
 	return payment.ID(least), least != ""
 }
+
+// firstSeen is first for an actor.
+func (w *world) firstSeen() payment.ID {
+	return look(w, func(w *world) payment.ID {
+		id, _ := w.first()
+		return id
+	}, func(id payment.ID) uint64 { return digestStrings(string(id)) })
+}
+
+// tell is the answer to a client.
+func (w *world) tell(a answer) { w.effect(func(w *world) { w.checkAnswer(a) }) }
 
 // status is the status of a payment as it is stored.
 func (w *world) status(id payment.ID) payment.Status {
@@ -114,36 +139,36 @@ func paymentIs(statuses ...payment.Status) when {
 // ended holds once the actor of that name has answered or died.
 func ended(name string) when {
 	return func(w *world) bool {
-		return slices.ContainsFunc(w.actors, func(a *actor) bool { return a.name == name && a.over() })
+		return slices.ContainsFunc(w.actors, func(s standing) bool { return s.at.actor.name == name && s.over })
 	}
 }
 
 func cancel(at when) *actor {
 	const name, key = "cancel", "c"
 	return process(name, at, func(w *world) {
-		id, _ := w.first()
+		id := w.firstSeen()
 		r, err := w.charges.Cancel(background(), charge.CancelRequest{Request: request("/v1/payments/"+string(id)+"/cancel", key, ""), PaymentID: id})
-		w.checkAnswer(answer{actor: name, key: "cancel " + key, payment: r.Payment, err: err, replayed: r.Replayed})
+		w.tell(answer{actor: name, key: "cancel " + key, payment: r.Payment, err: err, replayed: r.Replayed})
 	})
 }
 
 func capture(name, key string, minor int64, at when) *actor {
 	return process(name, at, func(w *world) {
-		id, _ := w.first()
+		id := w.firstSeen()
 		r, err := w.charges.Capture(background(), charge.CaptureRequest{
 			Request: request("/v1/payments/"+string(id)+"/capture", key, fmt.Sprint(minor)), PaymentID: id, Amount: minor,
 		})
-		w.checkAnswer(answer{actor: name, key: "capture " + key, payment: r.Payment, err: err, replayed: r.Replayed})
+		w.tell(answer{actor: name, key: "capture " + key, payment: r.Payment, err: err, replayed: r.Replayed})
 	})
 }
 
 func refund(name, key string, minor int64, at when) *actor {
 	return process(name, at, func(w *world) {
-		id, _ := w.first()
+		id := w.firstSeen()
 		r, err := w.charges.Refund(background(), charge.RefundRequest{
 			Request: request("/v1/payments/"+string(id)+"/refunds", key, fmt.Sprint(minor)), PaymentID: id, Amount: minor, Reason: "wish",
 		})
-		w.checkAnswer(answer{actor: name, key: "refund " + key, payment: r.Payment, refund: r.RefundID, err: err, replayed: r.Replayed})
+		w.tell(answer{actor: name, key: "refund " + key, payment: r.Payment, refund: r.RefundID, err: err, replayed: r.Replayed})
 	})
 }
 
@@ -151,25 +176,32 @@ func refund(name, key string, minor int64, at when) *actor {
 // intake and application. Two of them deliver in any order.
 func hook(name string) *actor {
 	return &actor{name: name, body: func(w *world) {
-		var e psptest.Event
-		w.do(&call{
-			waits: true, name: func() string { return "takes an event" }, guard: func() bool { return len(w.queue) > 0 },
+		e, _ := w.do(&call{
+			waits: true, name: func() string { return "takes an event" }, guard: func(w *world) bool { return len(w.queue) > 0 },
 			private: w.scenario.Private != nil,
-			apply:   func() { e, w.queue = w.queue[0], slices.Clone(w.queue[1:]) },
-			digest:  func() uint64 { return digestStrings(e.ID) },
-		})
+			run: func(w *world) any {
+				e := w.queue[0]
+				w.queue = w.queue[1:]
+				return e
+			},
+			digest: digestEvent,
+		}).(psptest.Event)
 		w.deliver(e)
 	}}
+}
+
+func digestEvent(answer any) uint64 {
+	e, _ := answer.(psptest.Event)
+	return digestStrings(e.ID, e.Type)
 }
 
 // again is a delivery of the n-th event that was told, which others may have delivered.
 func again(name string, n int) *actor {
 	return &actor{name: name, body: func(w *world) {
-		var e psptest.Event
-		w.do(&call{
-			waits: true, name: func() string { return "takes an event again" }, guard: func() bool { return len(w.told) > n },
-			apply: func() { e = w.told[n] }, digest: func() uint64 { return digestStrings(e.ID) },
-		})
+		e, _ := w.do(&call{
+			waits: true, name: func() string { return "takes an event again" }, guard: func(w *world) bool { return len(w.told) > n },
+			run: func(w *world) any { return w.told[n] }, digest: digestEvent,
+		}).(psptest.Event)
 		w.deliver(e)
 	}}
 }
@@ -178,17 +210,15 @@ func (w *world) deliver(e psptest.Event) {
 	if _, err := w.ingest.Receive(background(), provider, w.psp.Delivery(e, w.now)); err != nil {
 		return // no acknowledgement: it comes again
 	}
-	w.acked[e.ID] = true
+	w.effect(func(w *world) { w.acked = with(w.acked, e.ID, true) })
 	_ = w.applier.Apply(background(), provider, e.ID)
 }
 
-// sweep is one sweep of what is due.
+// sweep is one sweep of what is due. An empty shard is no point at which anything
+// could differ.
 func sweep(name string) *actor {
 	return process(name, somethingDue, func(w *world) {
-		for shard := range w.table.Shards() {
-			if !w.dueIn(shard) {
-				continue // an empty shard is no point at which anything could differ
-			}
+		for shard := w.nextShard(0); shard >= 0; shard = w.nextShard(shard + 1) {
 			page, _, err := w.table.DuePage(background(), shard, w.now, 50, "")
 			if err != nil {
 				continue
@@ -198,6 +228,18 @@ func sweep(name string) *actor {
 			}
 		}
 	})
+}
+
+// nextShard is the first shard from one on that holds anything, -1 for none.
+func (w *world) nextShard(from int) int {
+	return look(w, func(w *world) int {
+		for shard := from; shard < w.plain().Shards(); shard++ {
+			if w.dueIn(shard) {
+				return shard
+			}
+		}
+		return -1
+	}, func(shard int) uint64 { return digestNumber(fnvBasis, int64(shard)) })
 }
 
 func somethingDue(w *world) bool {
@@ -213,16 +255,21 @@ func (w *world) dueIn(shard int) bool {
 
 // clock lets time go by, step by step, between whatever else happens.
 func clock(steps ...time.Duration) *actor {
-	return &actor{name: "clock", exempt: true, body: func(w *world) {
-		w.clock = w.current
+	return &actor{name: clockName, exempt: true, body: func(w *world) {
 		for _, d := range steps {
 			w.do(&call{
-				name: func() string { return "+" + d.String() }, guard: func() bool { return !w.scenario.Bounded || w.quiet() },
-				apply: func() { w.pass(d) }, digest: func() uint64 { return 1 },
+				name: func() string { return "+" + d.String() }, guard: func(w *world) bool { return !w.scenario.Bounded || w.quiet() },
+				run: func(w *world) any {
+					w.pass(d)
+					return nil
+				},
+				digest: plainly,
 			})
 		}
 	}}
 }
+
+const clockName = "clock"
 
 // longestLife is longer than any invocation lives, frozen or not, and than any
 // request is on its way.
@@ -232,9 +279,9 @@ const longestLife = 12 * time.Hour
 func (w *world) pass(d time.Duration) {
 	if d >= longestLife {
 		w.air = nil
-		for _, a := range w.actors {
-			if a != w.clock && !a.over() && !a.pending.waits {
-				a.kill()
+		for i, s := range w.actors {
+			if s.at.actor.name != clockName && !s.over && !s.at.pending.waits {
+				w.actors[i].over = true
 			}
 		}
 	}
@@ -243,7 +290,7 @@ func (w *world) pass(d time.Duration) {
 
 // quiet reports whether nothing is on its way to the provider.
 func (w *world) quiet() bool {
-	return len(w.air) == 0 && !slices.ContainsFunc(w.actors, func(a *actor) bool { return !a.over() && a.pending.sends })
+	return len(w.air) == 0 && !slices.ContainsFunc(w.actors, func(s standing) bool { return !s.over && s.at.pending.sends })
 }
 
 // approval is the customer who does what the provider waits for.
@@ -253,7 +300,7 @@ func approval() *actor {
 	}
 	return outside("customer", waiting, "approves", func(w *world) {
 		for _, c := range w.psp.Charges() {
-			w.psp.Approve(c.PaymentID)
+			w.provider().Approve(c.PaymentID)
 		}
 		w.happened()
 	})
@@ -264,7 +311,7 @@ func lateMoney(at when) *actor {
 	return outside("provider", at, "captures late", func(w *world) {
 		w.lying = true
 		for _, c := range w.psp.Charges() {
-			w.psp.CaptureLate(c.PaymentID)
+			w.provider().CaptureLate(c.PaymentID)
 		}
 		w.happened()
 	})
@@ -273,16 +320,18 @@ func lateMoney(at when) *actor {
 // stranger is another merchant who knows the payment's id.
 func stranger(at when) *actor {
 	return process("stranger", at, func(w *world) {
-		id, _ := w.first()
+		id := w.firstSeen()
 		r := request("/v1/payments/"+string(id), "k", "")
 		r.Scope.MerchantID = "m_beta"
 		_, readErr := w.charges.Payment(background(), "m_beta", id)
 		_, cancelErr := w.charges.Cancel(background(), charge.CancelRequest{Request: r, PaymentID: id})
-		for _, err := range []error{readErr, cancelErr} {
-			// S-SCOPE: a merchant's payments are nobody else's business.
-			if err == nil || errors.Is(err, charge.ErrCaptured) || errors.Is(err, charge.ErrInvalidStatus) {
-				w.violate("S-SCOPE", "another merchant is told of %s: %v", id, err)
+		w.effect(func(w *world) {
+			for _, err := range []error{readErr, cancelErr} {
+				// S-SCOPE: a merchant's payments are nobody else's business.
+				if err == nil || errors.Is(err, charge.ErrCaptured) || errors.Is(err, charge.ErrInvalidStatus) {
+					w.violate("S-SCOPE", "another merchant is told of %s: %v", id, err)
+				}
 			}
-		}
+		})
 	})
 }

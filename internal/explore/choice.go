@@ -7,14 +7,12 @@ import (
 	"strings"
 )
 
-// choices walks a tree of decisions depth first. A run is repeated from its start
-// for every leaf: path is the prefix that it repeats, widths the branching at each
-// of its depths.
+// choices decide a run: those of a path that was given, then the first way, or any.
 type choices struct {
-	path, widths []int
-	at           int
-	calm         int
-	random       *rand.Rand // decides what the path does not; nil: the first way
+	path   []int
+	at     int
+	calm   int
+	random *rand.Rand // decides what the path does not; nil: the first way
 }
 
 // choose is the next decision among n. What has but one way is no decision.
@@ -27,10 +25,7 @@ func (c *choices) choose(n int) int {
 		if c.random != nil {
 			way = c.random.IntN(n)
 		}
-		c.path, c.widths = append(c.path, way), append(c.widths, n)
-	}
-	if c.widths[c.at] == 0 { // a path that was given
-		c.widths[c.at] = n
+		c.path = append(c.path, way)
 	}
 	c.at++
 	return min(c.path[c.at-1], n-1)
@@ -40,38 +35,25 @@ func (c *choices) choose(n int) int {
 // fault: about as many as a scenario has.
 const maxCalm = 30
 
-// fault is a decision about what goes wrong, 0 for nothing. In a run that is drawn
-// the first calls go well, or every fault would be at the beginning.
+// draw are choices at random. The first calls go well, or every fault would be at
+// the beginning.
+func draw(run, faults int) *choices {
+	random := rand.New(rand.NewPCG(uint64(run), uint64(faults)))
+	return &choices{random: random, calm: random.IntN(maxCalm)}
+}
+
+// fault is a decision about what goes wrong, 0 for nothing.
 func (c *choices) fault(n int) int {
-	if c.random == nil || c.at < len(c.path) {
-		return c.choose(n)
-	}
-	if c.calm--; c.calm >= 0 {
-		c.path, c.widths = append(c.path, 0), append(c.widths, n)
-		c.at++
-		return 0
+	if c.random != nil && c.at == len(c.path) && n > 1 {
+		if c.calm--; c.calm >= 0 {
+			c.path = append(c.path, 0)
+		}
 	}
 	return c.choose(n)
 }
 
-// fresh reports whether the run is past the prefix that it repeats.
-func (c *choices) fresh() bool { return c.at >= len(c.path) }
-
-// next moves on to the next leaf, and reports whether there is one.
-func (c *choices) next() bool {
-	for i := len(c.path) - 1; i >= 0; i-- {
-		if c.path[i]+1 < c.widths[i] {
-			c.path[i]++
-			c.path, c.widths, c.at = c.path[:i+1], c.widths[:i+1], 0
-			return true
-		}
-	}
-	return false
-}
-
-// String is the path as it is written in a replay string.
-func (c *choices) String() string {
-	path := c.path
+// pathText is a path as it is written in a replay string.
+func pathText(path []int) string {
 	for len(path) > 0 && path[len(path)-1] == 0 {
 		path = path[:len(path)-1] // what is not said is 0
 	}
@@ -92,7 +74,7 @@ func parseChoices(text string) (*choices, error) {
 		if err != nil || n < 0 {
 			return nil, fmt.Errorf("explore: %q is no decision", part)
 		}
-		c.path, c.widths = append(c.path, n), append(c.widths, 0)
+		c.path = append(c.path, n)
 	}
 	return c, nil
 }

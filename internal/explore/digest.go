@@ -2,6 +2,7 @@ package explore
 
 import (
 	"github.com/kessai/kessai/internal/psp"
+	"github.com/kessai/kessai/internal/psp/psptest"
 	"github.com/kessai/kessai/internal/store"
 )
 
@@ -106,4 +107,99 @@ func digestCharge(c psp.Charge) uint64 {
 
 func digestRefund(r psp.Refund) uint64 {
 	return digestNumber(digestStrings(r.Reference, r.RefundID, string(r.Status)), r.Amount)
+}
+
+// digestProvider is all of the provider: its charges, what each key would get again,
+// which calls it refused, and what it has told.
+func digestProvider(f *psptest.Fake, told []psptest.Event) uint64 {
+	h := uint64(fnvBasis)
+	for _, c := range f.Charges() {
+		h = mix(h*fnvPrime ^ digestCharge(c))
+	}
+	for key, what := range f.Answered() { // in no order: a sum
+		h += mix(digestStrings(key, what))
+	}
+	for _, c := range f.Calls() {
+		if c.Err != nil && psp.OutcomeOf(c.Err) == psp.OutcomeRejected {
+			h += mix(digestStrings("refused", c.Key))
+		}
+	}
+	for _, e := range told {
+		h = mix(digestString(digestString(h, e.ID), e.Type) ^ digestCharge(e.Event.Charge))
+	}
+	return h
+}
+
+// digest is the whole world as one number, without its actors. Of what clients were
+// told and when they used their keys it holds what later checks look at.
+func (w *world) digest() uint64 {
+	h := digestNumber(w.rows.digest, w.now.UnixMilli())
+	h = mix(h ^ w.pspDigest*fnvPrime)
+	for _, f := range w.air {
+		h = digestString(h, f.name)
+	}
+	for _, e := range w.queue {
+		h = digestString(h, e.ID)
+	}
+	h = digestStream(h, w.stream)
+	for id, n := range w.published {
+		h += mix(digestStrings("published", id) + uint64(min(n, 1)))
+	}
+	for id := range w.acked {
+		h += mix(digestStrings(id))
+	}
+	for subject, s := range w.sendings { // in no order: a sum
+		h += mix(digestNumber(digestNumber(digestStrings(subject, s.key), s.first.UnixMilli()), s.minor))
+	}
+	for key, subject := range w.keyOwner {
+		h += mix(digestStrings("owner", key, subject))
+	}
+	h = digestNumber(digestNumber(h, int64(w.wanted)), w.lastKey.UnixMilli())
+	if w.scenario.PSP.Blind {
+		h = digestNumber(h, w.lastMade.UnixMilli())
+	}
+	if w.lying {
+		h = mix(h)
+	}
+	if w.shop != nil {
+		h = w.shop.digest(h)
+	}
+	return mix(h)
+}
+
+// answersDigest is what the checks of later answers look at.
+func (w *world) answersDigest() uint64 {
+	var h uint64
+	for key, at := range w.keys {
+		h += mix(digestNumber(digestStrings("key", key), at.UnixMilli()))
+	}
+	for _, a := range w.answers {
+		if a.err == nil {
+			h += mix(digestNumber(digestStrings("answer", a.key, string(a.payment.ID), string(a.refund)), a.at.UnixMilli()))
+		}
+	}
+	return h
+}
+
+// staleDigest is what an index shows that is behind.
+func (w *world) staleDigest() uint64 {
+	var h uint64
+	for key, item := range w.rows.before {
+		if w.scenario.mutant != nil {
+			h += mix(digestStrings(key.PK, key.SK) ^ digestItem(key, item))
+			continue
+		}
+		now := w.rows.rows[key]
+		if item[store.AttrDueAt] != now[store.AttrDueAt] || item[store.AttrDueShard] != now[store.AttrDueShard] {
+			h += mix(digestStrings(key.PK, key.SK) ^ digestValue(item[store.AttrDueAt]) ^ mix(digestValue(item[store.AttrDueShard])))
+		}
+	}
+	return h
+}
+
+func digestStream(h uint64, changes []store.Change) uint64 {
+	for _, c := range changes {
+		h = mix(h*fnvPrime ^ digestItem(c.Key, c.New))
+	}
+	return h
 }

@@ -11,22 +11,32 @@ provider, the state machine, the bus). A tree of decisions says which actor goes
 next and which fault its call has: the process dies before or after the effect; the
 call is lost; it takes effect and the answer is lost; it arrives later, when the
 network says so; it was throttled; its repeat by the client library is told that the
-condition fails on its own item; the index shows what was before. The run is
-repeated from its start for each leaf of the tree. Time stands still until the clock
-goes, ids depend on the actor alone, and nothing runs beside, so that a run is the
-same each time: a failure prints one string that replays it.
+condition fails on its own item; the index shows what was before. Time stands still
+until the clock goes, ids depend on the actor alone, and nothing runs beside: a
+failure prints one string that replays it.
 
-A run is cut at a state that was there before: the tables without their writers'
-tokens, the provider, what is on its way, the time, and all that each actor has
-seen. Calls that touch what nobody else touches are made at once.
+A process runs over a world of its own, which is empty, and learns of the explored
+one by the answers to its calls alone. So it is a function of what it is told: its
+code runs once for each history of answers, and a world is nothing but tables, the
+provider, what is on its way, the time, and where in its lives each actor stands. It
+is copied at each fork, with what it shares copied when it is written. Where a process
+has to be brought to an old point again it is told the same, and the search ends with
+a panic if it then wants something else.
+
+The search does not go on from a state that was there before with as many faults left:
+the tables without their writers' tokens, the provider, what is on its way, the time,
+what clients were told, and all that each actor was told that still makes calls. What
+an index shows that is behind counts while a fault is left. Calls that touch what
+nobody else touches are made at once. A test compares the ends with those of a search
+without any of this.
 
 After each run that ends in another world than all before, the world is finished
 without faults in three ways: by everything, by webhooks alone, by the reconciler
 alone. Then every invariant must hold. Webhooks alone owe that money the provider
 told of is recorded; the reconciler owes everything.
 
-A search that cannot be finished within the bound on runs spends half of them on one
-corner of the tree, and draws the other half from the whole of it.
+A search that cannot be finished within the bound on runs sees one corner of the tree;
+some of its runs are drawn from the whole of it instead.
 
 # What it is not
 

@@ -3,7 +3,6 @@ package explore
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -45,6 +44,8 @@ type Options struct {
 	MaxRuns int  // 0: no bound
 	First   bool // stop at the first violation
 	Mutant  *Mutant
+
+	plain bool // without anything that makes it faster: every order, each run from its start to its end
 }
 
 // Result is what an exploration found.
@@ -59,75 +60,174 @@ type Result struct {
 	Reached    map[string]int
 }
 
-// state is what a run is cut at when it was there before.
-type state struct {
-	world  uint64
-	actors uint64
-	budget int
-}
+// maxDraws is how many runs are drawn at most. Each goes all the way from the start
+// to an end, while the search goes on from where it is.
+const maxDraws = 2000
 
 // explorer is one exploration.
 type explorer struct {
 	scenario Scenario
 	options  Options
-	tree     *choices
-	seen     map[state]struct{}
-	ends     map[uint64]struct{}
-	result   Result
-	trace    *[]string
+	lives    *lives
+	origin   *world // before anything happened
+	path     []int  // of decisions that led to where the search is
+	// seen are the states that were searched, with how many faults were left then: to
+	// come back with as many or fewer adds nothing.
+	seen   map[uint64]int8
+	ends   map[uint64]struct{}
+	limit  int // of runs, of the search
+	halted bool
+	result Result
 }
 
 // Explore runs every schedule of the scenario's actors with every placement of up
 // to options.Faults faults, and recovers from each different end three ways.
 func Explore(s Scenario, o Options) Result {
-	s.mutant = o.Mutant
-	x := &explorer{scenario: s, options: o, tree: &choices{}, seen: map[state]struct{}{}, ends: map[uint64]struct{}{}}
-	x.result.Scenario, x.result.Reached = s.Name, map[string]int{}
-	searching := true
-	for {
-		x.result.Runs++
-		x.run(searching)
-		if len(x.result.Violations) > 0 && o.First || o.MaxRuns > 0 && x.result.Runs >= o.MaxRuns {
-			break
-		}
-		// A search that cannot be finished sees one corner of the tree: the rest of its
-		// runs are drawn from the whole of it, the same ones each time.
-		if searching && o.MaxRuns > 0 && x.result.Runs >= o.MaxRuns/2 {
-			searching = false
-		}
-		if !searching {
-			x.tree = &choices{random: rand.New(rand.NewPCG(uint64(x.result.Runs), uint64(o.Faults)))}
-			continue
-		}
-		if !x.tree.next() {
-			x.result.Complete = true
-			break
-		}
+	x := newExplorer(s, o)
+	defer x.lives.end()
+	// A search that cannot be finished sees one corner of the tree: some of its runs
+	// are drawn from the whole of it, the same ones each time.
+	x.limit = o.MaxRuns - min(o.MaxRuns/2, maxDraws)
+	x.search(x.origin.clone(), o.Faults)
+	x.result.Complete = !x.halted
+	for x.halted && !x.stop() && x.result.Runs < o.MaxRuns {
+		d := draw(x.result.Runs, o.Faults)
+		w := x.walk(x.origin.clone(), d)
+		x.path = d.path
+		x.leaf(w)
 	}
 	x.result.States, x.result.Ends = len(x.seen), len(x.ends)
 	return x.result
 }
 
-// run is one run to its end, or to a state that was seen before.
-func (x *explorer) run(prune bool) {
-	w, cut := x.play(x.tree, prune)
-	if cut {
+func newExplorer(s Scenario, o Options) *explorer {
+	s.mutant = o.Mutant
+	if o.plain {
+		s.Private, s.Timeless = nil, false
+	}
+	x := &explorer{scenario: s, options: o, seen: map[uint64]int8{}, ends: map[uint64]struct{}{}}
+	x.result.Scenario, x.result.Reached = s.Name, map[string]int{}
+	x.lives = &lives{scenario: &x.scenario, reached: x.result.Reached, roots: map[string]*node{}, forget: o.plain}
+	x.origin = newWorld(&x.scenario, x.result.Reached)
+	for i, a := range s.Actors() {
+		a.id = i + 1
+		x.enter(x.origin, a)
+	}
+	return x
+}
+
+// stop reports whether a violation is enough.
+func (x *explorer) stop() bool { return x.options.First && len(x.result.Violations) > 0 }
+
+// search goes every way from a world on, depth first, and ends where it was before.
+// The world is its own to change.
+func (x *explorer) search(w *world, budget int) {
+	for !x.halted {
+		ready, ways := w.moves()
+		if len(w.violations) > 0 || ways == 0 {
+			x.leaf(w)
+			break
+		}
+		if ways == 1 && w.kinds(ready, 0, budget > 0) == 1 { // nothing to decide
+			x.move(w, ready, 0, 0)
+			continue
+		}
+		if !x.options.plain && x.before(w, budget) {
+			x.result.Runs++
+			break
+		}
+		x.branch(w, ready, ways, budget)
 		return
 	}
-	found := x.judge(w)
-	if !found {
-		end := w.digest()
-		if _, seen := x.ends[end]; seen {
-			return
-		}
-		x.ends[end] = struct{}{}
-		for r := byAll; r <= byReconciler && !found; r++ {
-			if r != byAll {
-				again := &choices{path: x.tree.path, widths: slices.Clone(x.tree.widths)}
-				w, _ = x.play(again, false)
+	x.halted = x.halted || x.stop() || x.limit > 0 && x.result.Runs >= x.limit
+}
+
+func (x *explorer) branch(w *world, ready []int, ways, budget int) {
+	depth := len(x.path)
+	for pick := range ways {
+		kinds := w.kinds(ready, pick, budget > 0)
+		for kind := range kinds {
+			x.path = x.path[:depth]
+			if ways > 1 {
+				x.path = append(x.path, pick)
 			}
-			w.finish(r)
-			found = x.judgeAs(w, r)
+			if kinds > 1 {
+				x.path = append(x.path, kind)
+			}
+			next, left := w, budget
+			if pick < ways-1 || kind < kinds-1 {
+				next = w.clone()
+			}
+			if x.move(next, ready, pick, kind) {
+				left--
+			}
+			x.search(next, left)
+			if x.halted {
+				return
+			}
+		}
+	}
+}
+
+// before reports whether the search was in this state with as many faults left, and
+// remembers it. What an index shows that is behind matters while a fault is left.
+func (x *explorer) before(w *world, budget int) bool {
+	state := mix(w.digest() ^ mix(w.actorsDigest()) + w.answersDigest())
+	behind := state
+	if budget > 0 {
+		behind = mix(state ^ w.staleDigest())
+	}
+	if left, seen := x.seen[behind]; seen && int(left) >= budget {
+		return true
+	}
+	x.seen[behind] = int8(budget)
+	if _, seen := x.seen[state]; !seen {
+		x.seen[state] = 0
+	}
+	return false
+}
+
+// walk is one run from a world on as the choices say.
+func (x *explorer) walk(w *world, d *choices) *world {
+	budget := x.options.Faults
+	for len(w.violations) == 0 {
+		ready, ways := w.moves()
+		if ways == 0 {
+			break
+		}
+		pick := d.choose(ways)
+		kinds := w.kinds(ready, pick, budget > 0)
+		kind := 0
+		if pick == len(ready) {
+			kind = d.choose(kinds)
+		} else {
+			kind = d.fault(kinds)
+		}
+		if x.move(w, ready, pick, kind) {
+			budget--
+		}
+	}
+	return w
+}
+
+// leaf holds the end of a run to what must hold, and recovers from one that is not
+// the end of another run too.
+func (x *explorer) leaf(w *world) {
+	x.result.Runs++
+	if x.judge(w, "") {
+		return
+	}
+	end := w.digest()
+	if _, seen := x.ends[end]; seen {
+		return
+	}
+	x.ends[end] = struct{}{}
+	for r := byAll; r <= byReconciler; r++ {
+		again := w.clone()
+		again.wire()
+		again.finish(r)
+		if x.judge(again, " (recovery: "+r.String()+")") {
+			return
 		}
 	}
 }
@@ -143,10 +243,8 @@ func (w *world) finish(r recovery) {
 	w.checkEnd(r)
 }
 
-func (x *explorer) judge(w *world) bool { return x.judgeAs(w, -1) }
-
-// judgeAs keeps the first violation of each invariant.
-func (x *explorer) judgeAs(w *world, r recovery) bool {
+// judge keeps the first violation of each invariant.
+func (x *explorer) judge(w *world, when string) bool {
 	if len(w.violations) == 0 {
 		return false
 	}
@@ -155,10 +253,7 @@ func (x *explorer) judgeAs(w *world, r recovery) bool {
 		if slices.ContainsFunc(x.result.Violations, func(k Violation) bool { return k.Invariant == v.Invariant }) {
 			continue
 		}
-		v.Replay = x.replay()
-		if r >= 0 {
-			v.Detail += " (recovery: " + r.String() + ")"
-		}
+		v.Replay, v.Detail = x.replay(), v.Detail+when
 		x.result.Violations = append(x.result.Violations, v)
 	}
 	return true
@@ -169,140 +264,24 @@ func (x *explorer) replay() string {
 	if x.scenario.mutant != nil {
 		mutant = x.scenario.mutant.Name
 	}
-	return fmt.Sprintf("%s@%d/%s:%s", strings.ReplaceAll(x.scenario.Name, " ", "_"), x.options.Faults, mutant, x.tree)
+	return fmt.Sprintf("%s@%d/%s:%s", strings.ReplaceAll(x.scenario.Name, " ", "_"), x.options.Faults, mutant, pathText(x.path))
 }
 
-// play runs the scenario along the tree of decisions. With prune it ends at a state
-// that was seen before, and reports it.
-func (x *explorer) play(tree *choices, prune bool) (w *world, cut bool) {
-	w = newWorld(&x.scenario, x.result.Reached)
-	w.trace = x.trace
-	defer func() {
-		for _, a := range w.actors {
-			if !a.over() {
-				a.kill()
-			}
-		}
-	}()
-	budget := x.options.Faults
-	if tree.random != nil {
-		tree.calm = tree.random.IntN(maxCalm)
-	}
-	for len(w.violations) == 0 {
-		for _, a := range w.spawned {
-			w.actors = append(w.actors, a)
-			a.start(w)
-		}
-		w.spawned = nil
-		ready, alone := w.ready()
-		ways := len(ready)
-		if len(w.air) > 0 && !alone {
-			ways++ // the network is an actor too
-		}
-		if ways == 0 {
-			break
-		}
-		if prune && tree.fresh() {
-			s := state{w.digest(), w.actorsDigest(), budget}
-			if _, seen := x.seen[s]; seen {
-				return w, true
-			}
-			x.seen[s] = struct{}{}
-		}
-		pick := tree.choose(ways)
-		if pick == len(ready) {
-			w.arrive(tree)
-			continue
-		}
-		if w.take(ready[pick], tree, budget > 0) != none {
-			budget--
-		}
-	}
-	return w, false
-}
-
-// ready are the actors that can make their next call. One whose call is private
-// goes alone.
-func (w *world) ready() (ready []*actor, alone bool) {
-	for _, a := range w.actors {
-		if !a.runnable() {
-			continue
-		}
-		if a.pending.private {
-			return []*actor{a}, true
-		}
-		ready = append(ready, a)
-	}
-	return ready, false
-}
-
-// arrive lets one call in the air reach its end.
-func (w *world) arrive(tree *choices) {
-	n := tree.choose(len(w.air))
-	f := w.air[n]
-	w.air = slices.Delete(slices.Clone(w.air), n, n+1)
-	w.note("network", f.name+" arrives", none)
-	w.reach("a late call arrived")
-	f.land(w)
-}
-
-// take lets an actor make its call, with whatever goes wrong with it.
-func (w *world) take(a *actor, tree *choices, faulty bool) fault {
-	c := a.pending
-	f := none
-	if faulty && !a.exempt && len(c.faults) > 0 {
-		f = c.faults[tree.fault(len(c.faults))]
-	}
-	if w.trace != nil {
-		w.note(a.name, c.name(), f)
-	}
-	switch f {
-	case none:
-		c.apply()
-	case crashBefore:
-	case crashAfter:
-		c.apply()
-	case lost, throttled, stale:
-		c.fail(f)
-	case applied, refused:
-		c.apply()
-		c.fail(f)
-	case late:
-		w.air = append(w.air, inFlight{a.name + "'s " + c.name(), c.land})
-		c.fail(f)
-	}
-	if f == crashBefore || f == crashAfter {
-		a.kill()
-		return f
-	}
-	a.seen = mix(digestNumber(a.seen*fnvPrime^c.digest(), w.now.UnixMilli()))
-	a.step(w)
-	return f
-}
-
-// actorsDigest is where every actor stands: what it has seen is all its state.
+// actorsDigest is where every actor stands: what it was told is all its state, and
+// none of that matters when it makes no more calls. A defect may remember more.
 func (w *world) actorsDigest() uint64 {
 	h := uint64(fnvBasis) // a sum: who was spawned first makes no difference
-	for _, a := range w.actors {
-		mark := int64(0)
-		if a.over() {
+	for _, s := range w.actors {
+		seen, mark := s.at.seen, int64(0)
+		if s.over {
 			mark = 1
+			if w.scenario.mutant == nil {
+				seen = 0
+			}
 		}
-		h += mix(digestNumber(digestString(a.seen, a.name), mark))
+		h += mix(digestNumber(digestString(seen, s.at.actor.name), mark))
 	}
 	return h
-}
-
-// note writes a line of the trace.
-func (w *world) note(who, what string, f fault) {
-	if w.trace == nil {
-		return
-	}
-	line := fmt.Sprintf("%3d  %-12s %s", len(*w.trace)+1, who, what)
-	if f != none {
-		line += "  ← " + strings.ToUpper(f.String())
-	}
-	*w.trace = append(*w.trace, line)
 }
 
 // sortedViolations is for reports.

@@ -16,6 +16,7 @@ type Mutant struct {
 	Wire     func(w *world)
 	Shop     func(w *world, name string, t store.Table) store.Table // of the participants
 	Relay    func(w *world, r *outbox.Relay)
+	Eventual bool // reads show what was there before the last write
 
 	Answer func(w *world, p payment.Payment, key string) payment.Payment // what a repeat is told
 

@@ -119,15 +119,11 @@ func pspMutants() []Mutant {
 		},
 		{
 			Name: "void_not_sent", Scenario: "action cancel repeat", Killer: []string{"S-CANCEL-MEANS-NO-CHARGE"},
-			Provider: func(w *world, p psp.Provider) psp.Provider {
-				return &crookedWay{Provider: p, cancel: func(_ context.Context, r psp.CancelRequest) (psp.Charge, error) {
-					for _, c := range w.psp.Charges() {
-						if c.Reference == r.Reference {
-							c.Status, c.RedirectURL = psp.StatusCanceled, ""
-							return c, nil
-						}
-					}
-					return psp.Charge{}, psp.ErrNotFound
+			Provider: func(_ *world, p psp.Provider) psp.Provider {
+				return &crookedWay{Provider: p, cancel: func(ctx context.Context, r psp.CancelRequest) (psp.Charge, error) {
+					c, err := p.Lookup(ctx, psp.LookupRequest{Reference: r.Reference})
+					c.Status, c.RedirectURL = psp.StatusCanceled, ""
+					return c, err
 				}}
 			},
 		},
@@ -163,10 +159,10 @@ func pspMutants() []Mutant {
 	}
 }
 
-// newKey gives every sending of a charge another key.
+// newKey gives every process that sends a charge another key.
 func newKey(w *world, p psp.Provider) psp.Provider {
 	return &crookedWay{Provider: p, create: func(ctx context.Context, r psp.CreateRequest) (psp.Charge, error) {
-		if _, again := w.sendings["charge of "+r.PaymentID]; again {
+		if w.current == nil || w.current.id > 1 {
 			r.Key += "b"
 		}
 		return p.Create(ctx, r)
@@ -226,7 +222,7 @@ func flowMutants() []Mutant {
 			if kept, ok := w.defect[key].(payment.Payment); ok {
 				return kept
 			}
-			w.defect[key] = p
+			w.defect = with(w.defect, key, any(p))
 			return p
 		}},
 		{Name: "publish_errors_ignored", Scenario: "outbox relay", Faults: 1, Killer: []string{"L-OUTBOX-DELIVERED"}, Relay: func(_ *world, r *outbox.Relay) {
@@ -277,7 +273,9 @@ func lastNewsWins(w *world) {
 		p, err := next.Record(ctx, id, source, facts...)
 		if status := word[facts[0].Type]; err == nil && p.Status != status {
 			key := store.Key{PK: "PAYMENT#" + string(id), SK: "STATE"}
-			_ = w.rows.Write(ctx, store.Write{Kind: store.Update, Key: key, Set: store.Item{"status": string(status)}})
+			w.effect(func(w *world) {
+				_ = w.rows.Write(ctx, store.Write{Kind: store.Update, Key: key, Set: store.Item{"status": string(status)}})
+			})
 		}
 		return p, err
 	})

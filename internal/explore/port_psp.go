@@ -11,17 +11,14 @@ import (
 )
 
 // pspPort is the way to the provider.
-type pspPort struct {
-	w    *world
-	fake *psptest.Fake
-}
+type pspPort struct{ w *world }
 
 var _ psp.Provider = (*pspPort)(nil)
 
 var errSilence = errors.New("explore: no answer from the psp")
 
-func (p *pspPort) Name() string                   { return p.fake.Name() }
-func (p *pspPort) Capabilities() psp.Capabilities { return p.fake.Capabilities() }
+func (p *pspPort) Name() string                   { return p.w.psp.Name() }
+func (p *pspPort) Capabilities() psp.Capabilities { return p.w.psp.Capabilities() }
 
 // pspFault is the error that a caller gets.
 func pspFault(operation psptest.Operation, f fault) error {
@@ -32,41 +29,53 @@ func pspFault(operation psptest.Operation, f fault) error {
 	return &psp.Error{Operation: string(operation), Outcome: outcome, Err: errSilence}
 }
 
+// told is an answer of the provider: a charge or a refund, or an error.
+type told struct {
+	what any
+	err  error
+}
+
+func digestTold(answer any) uint64 {
+	t, _ := answer.(told)
+	return digestAnswer(t.what) ^ digestError(t.err)
+}
+
 // send makes one call that may move money.
-func (p *pspPort) send(operation psptest.Operation, s sending, run func() (any, error)) (answer any, err error) {
-	p.w.do(&call{
+func (p *pspPort) send(operation psptest.Operation, s sending, run func(f *psptest.Fake) (any, error)) (any, error) {
+	effect := func(w *world) any {
+		what, err := run(w.provider())
+		w.happened()
+		return told{what, err}
+	}
+	answer, _ := p.w.do(&call{
 		name:   func() string { return fmt.Sprintf("psp %s key %s", operation, short(s.key)) },
 		faults: sendFaults, sends: true,
-		apply: func() {
-			p.w.noteSending(s)
-			answer, err = run()
-			p.w.happened()
+		run: func(w *world) any {
+			w.noteSending(s)
+			return effect(w)
 		},
-		fail: func(f fault) {
+		fail: func(w *world, f fault, _ any) any {
 			if f != applied {
-				p.w.noteSending(s)
+				w.noteSending(s)
 			}
-			answer, err = nil, pspFault(operation, f)
+			return told{nil, pspFault(operation, f)}
 		},
-		digest: func() uint64 { return digestAnswer(answer) ^ digestError(err) },
-		land: func(w *world) {
-			_, _ = run()
-			w.happened()
-		},
-	})
-	return answer, err
+		digest: digestTold,
+		land:   func(w *world) { effect(w) },
+	}).(told)
+	return answer.what, answer.err
 }
 
 func (p *pspPort) Create(ctx context.Context, r psp.CreateRequest) (psp.Charge, error) {
 	a, err := p.send(psptest.OperationCreate, sending{"charge of " + r.PaymentID, r.Key, r.Amount.Minor},
-		func() (any, error) { return p.fake.Create(context.WithoutCancel(ctx), r) })
+		func(f *psptest.Fake) (any, error) { return f.Create(context.WithoutCancel(ctx), r) })
 	c, _ := a.(psp.Charge)
 	return c, err
 }
 
 func (p *pspPort) Capture(ctx context.Context, r psp.CaptureRequest) (psp.Charge, error) {
 	a, err := p.send(psptest.OperationCapture, sending{"capture of " + r.Reference, r.Key, r.Amount.Minor},
-		func() (any, error) { return p.fake.Capture(context.WithoutCancel(ctx), r) })
+		func(f *psptest.Fake) (any, error) { return f.Capture(context.WithoutCancel(ctx), r) })
 	c, _ := a.(psp.Charge)
 	return c, err
 }
@@ -76,38 +85,70 @@ func (p *pspPort) Cancel(ctx context.Context, r psp.CancelRequest) (psp.Charge, 
 		p.w.reach("void by the sweep")
 	}
 	a, err := p.send(psptest.OperationCancel, sending{"void of " + r.Reference, r.Key, 0},
-		func() (any, error) { return p.fake.Cancel(context.WithoutCancel(ctx), r) })
+		func(f *psptest.Fake) (any, error) { return f.Cancel(context.WithoutCancel(ctx), r) })
 	c, _ := a.(psp.Charge)
 	return c, err
 }
 
 func (p *pspPort) Refund(ctx context.Context, r psp.RefundRequest) (psp.Refund, error) {
-	for _, c := range p.fake.Charges() {
-		if c.Reference == r.Reference && p.w.status(payment.ID(c.PaymentID)).Dead() {
-			p.w.reach("refund of late money")
+	p.w.effect(func(w *world) {
+		for _, c := range w.psp.Charges() {
+			if c.Reference == r.Reference && w.status(payment.ID(c.PaymentID)).Dead() {
+				w.reach("refund of late money")
+			}
 		}
-	}
+	})
 	a, err := p.send(psptest.OperationRefund, sending{"refund " + r.RefundID, r.Key, r.Amount.Minor},
-		func() (any, error) { return p.fake.Refund(context.WithoutCancel(ctx), r) })
+		func(f *psptest.Fake) (any, error) { return f.Refund(context.WithoutCancel(ctx), r) })
 	c, _ := a.(psp.Refund)
 	return c, err
 }
 
-func (p *pspPort) Lookup(ctx context.Context, r psp.LookupRequest) (c psp.Charge, err error) {
-	p.w.do(&call{
+func (p *pspPort) Lookup(ctx context.Context, r psp.LookupRequest) (psp.Charge, error) {
+	answer, _ := p.w.do(&call{
 		name:   func() string { return "psp lookup" },
 		faults: askFaults,
-		apply: func() {
-			if p.w.blind() {
-				c, err = psp.Charge{}, psp.ErrNotFound
-				return
+		run: func(w *world) any {
+			if w.blind() {
+				return told{psp.Charge{}, psp.ErrNotFound}
 			}
-			c, err = p.fake.Lookup(context.WithoutCancel(ctx), r)
+			c, err := w.provider().Lookup(context.WithoutCancel(ctx), r)
+			return told{c, err}
 		},
-		fail:   func(f fault) { c, err = psp.Charge{}, pspFault(psptest.OperationLookup, f) },
-		digest: func() uint64 { return digestCharge(c) ^ digestError(err) },
+		fail:   func(_ *world, f fault, _ any) any { return told{psp.Charge{}, pspFault(psptest.OperationLookup, f)} },
+		digest: digestTold,
+	}).(told)
+	c, _ := answer.what.(psp.Charge)
+	return c, answer.err
+}
+
+// hookPort is what the provider has to do with webhooks: what a notification stands
+// for is the provider's business, and known as long as it lives.
+type hookPort struct{ w *world }
+
+var _ psp.Webhooks = (*hookPort)(nil)
+
+func (p *hookPort) Verify(d psp.Delivery) ([]psp.Notification, error) { return p.w.psp.Verify(d) }
+func (p *hookPort) Acknowledge() psp.Acknowledgement                  { return p.w.psp.Acknowledge() }
+
+// meant is what a notification stands for.
+type meant struct {
+	event psp.Event
+	err   error
+}
+
+func (p *hookPort) Parse(n psp.Notification) (psp.Event, error) {
+	m := look(p.w, func(w *world) meant {
+		e, err := w.psp.Parse(n)
+		return meant{e, err}
+	}, func(m meant) uint64 {
+		h := digestCharge(m.event.Charge) ^ digestError(m.err)
+		if r := m.event.Refund; r != nil {
+			h = mix(h ^ digestRefund(*r))
+		}
+		return digestString(h, string(m.event.Status))
 	})
-	return c, err
+	return m.event, m.err
 }
 
 // short is the end of a key, for a trace.

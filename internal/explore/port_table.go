@@ -7,87 +7,148 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kessai/kessai/internal/psp"
 	"github.com/kessai/kessai/internal/store"
 )
 
 // tablePort is a table as an actor reaches it: every call is a point at which
 // another actor may come first, and at which something may go wrong.
 type tablePort struct {
-	w     *world
-	name  string
-	table *table
+	w    *world
+	name string
 }
 
 var _ store.Table = (*tablePort)(nil)
 
 var errNoAnswer = fmt.Errorf("explore: no answer from the table: %w", store.ErrUnavailable)
 
-func (p *tablePort) Get(ctx context.Context, key store.Key) (item store.Item, err error) {
-	p.w.do(&call{
+// tableOf is the table of that name in the world.
+func (w *world) tableOf(name string) *table {
+	switch name {
+	case "inventory":
+		return w.shop.inventory
+	case "orders":
+		return w.shop.orders
+	case "notifications":
+		return w.shop.notices
+	}
+	return w.rows
+}
+
+// found is the answer to a read of one item.
+type found struct {
+	item store.Item
+	err  error
+}
+
+func (p *tablePort) Get(_ context.Context, key store.Key) (store.Item, error) {
+	eventual := p.w.scenario.mutant != nil && p.w.scenario.mutant.Eventual
+	answer, _ := p.w.do(&call{
 		private: p.w.private(key),
 		name:    func() string { return fmt.Sprintf("read %s %s", p.name, key) },
 		faults:  readFaults,
-		apply:   func() { item, err = p.table.Get(ctx, key) },
-		fail:    func(fault) { item, err = nil, errNoAnswer },
-		digest:  func() uint64 { return digestItem(key, item) ^ digestError(err) },
-	})
-	return item, err
+		run: func(w *world) any {
+			t := w.tableOf(p.name)
+			item, err := t.peek(key)
+			if old := t.before[key]; eventual && err == nil && old != nil {
+				item = old
+			}
+			return found{item, err}
+		},
+		fail: func(*world, fault, any) any { return found{nil, errNoAnswer} },
+		digest: func(answer any) uint64 {
+			f, _ := answer.(found)
+			return digestItem(key, f.item) ^ digestError(f.err)
+		},
+	}).(found)
+	return store.Clone(answer.item), answer.err
 }
 
-func (p *tablePort) Query(ctx context.Context, q store.Query) (page store.Page, err error) {
+// paged is the answer to a query.
+type paged struct {
+	page store.Page
+	err  error
+}
+
+func digestPaged(answer any) uint64 {
+	a, _ := answer.(paged)
+	h := digestError(a.err)
+	for _, e := range a.page.Entries {
+		h = mix(h*fnvPrime ^ digestItem(e.Key, e.Item))
+	}
+	return digestString(h, a.page.Cursor)
+}
+
+// clone is the page for one process, which may change it.
+func (a paged) clone() store.Page {
+	entries := make([]store.Entry, len(a.page.Entries))
+	for i, e := range a.page.Entries {
+		entries[i] = store.Entry{Key: e.Key, Item: store.Clone(e.Item)}
+	}
+	return store.Page{Entries: entries, Cursor: a.page.Cursor}
+}
+
+func (p *tablePort) Query(_ context.Context, q store.Query) (store.Page, error) {
+	query := func(w *world, behind bool) any {
+		page, err := w.tableOf(p.name).query(q, behind)
+		return paged{page, err}
+	}
 	c := &call{
 		name:   func() string { return fmt.Sprintf("query %s %s%s", p.name, q.Index, q.PK) },
 		faults: readFaults,
-		apply:  func() { page, err = p.table.query(q, false) },
-		fail: func(f fault) {
+		run:    func(w *world) any { return query(w, false) },
+		fail: func(w *world, f fault, _ any) any {
 			if f == stale {
-				page, err = p.table.query(q, true)
-				return
+				return query(w, true)
 			}
-			err = errNoAnswer
+			return paged{store.Page{}, errNoAnswer}
 		},
-		digest: func() uint64 {
-			h := digestError(err)
-			for _, e := range page.Entries {
-				h = mix(h*fnvPrime ^ digestItem(e.Key, e.Item))
-			}
-			return h
-		},
+		digest: digestPaged,
 	}
 	if q.Index == store.IndexDue {
 		c.faults = indexFaults
 	}
-	p.w.do(c)
-	return page, err
+	answer, _ := p.w.do(c).(paged)
+	return answer.clone(), answer.err
 }
 
-func (p *tablePort) Write(ctx context.Context, writes ...store.Write) (err error) {
-	p.w.do(&call{
+func (p *tablePort) Write(ctx context.Context, writes ...store.Write) error {
+	answer, _ := p.w.do(&call{
 		private: len(writes) == 1 && p.w.private(writes[0].Key),
 		name:    func() string { return fmt.Sprintf("write %s %s", p.name, describe(writes)) },
 		faults:  writeFaults,
-		apply: func() {
-			if err = p.table.Write(ctx, writes...); err != nil && names(writes[0].If, "lease_fence") {
-				p.w.reach("fence lost")
+		run: func(w *world) any {
+			err := w.tableOf(p.name).Write(ctx, writes...)
+			if err != nil && names(writes[0].If, "lease_fence") {
+				w.reach("fence lost")
 			}
 			if err == nil && p.name == "inventory" && text(writes[0].Set, "status") == "released" {
-				p.w.reach("stock released")
+				w.reach("stock released")
 			}
+			return failed{err}
 		},
-		fail: func(f fault) {
-			if f == refused && err == nil {
-				p.w.reach("own write refused")
-				err = p.ownWriteRefused(writes)
-				return
-			}
+		fail: func(w *world, f fault, ran any) any {
 			if f != refused {
-				err = errNoAnswer
+				return failed{errNoAnswer}
 			}
+			if r, _ := ran.(failed); r.err != nil {
+				return r
+			}
+			w.reach("own write refused")
+			return failed{w.tableOf(p.name).ownWriteRefused(writes)}
 		},
-		digest: func() uint64 { return digestError(err) },
-		land:   func(*world) { _ = p.table.Write(ctx, writes...) },
-	})
-	return err
+		digest: digestFailed,
+		land:   func(w *world) { _ = w.tableOf(p.name).Write(ctx, writes...) },
+	}).(failed)
+	return answer.err
+}
+
+// failed is the answer to what brings nothing but an error, or none.
+type failed struct{ err error }
+
+func digestFailed(answer any) uint64 {
+	f, _ := answer.(failed)
+	return digestError(f.err)
 }
 
 func (w *world) private(key store.Key) bool {
@@ -97,10 +158,10 @@ func (w *world) private(key store.Key) bool {
 // ownWriteRefused is what a client library that repeats a write by itself makes of
 // one whose first answer was lost: the condition fails on its own item. The table's
 // adapter recognises itself; this is one that does not.
-func (p *tablePort) ownWriteRefused(writes []store.Write) error {
+func (t *table) ownWriteRefused(writes []store.Write) error {
 	refusal := &store.ConditionError{}
 	for i, w := range writes {
-		if now := p.table.rows[w.Key]; !w.If.Holds(now) {
+		if now := t.rows[w.Key]; !w.If.Holds(now) {
 			refusal.Failed = append(refusal.Failed, store.Failed{Index: i, Old: store.Clone(now)})
 		}
 	}
@@ -132,6 +193,7 @@ func describe(writes []store.Write) string {
 	return strings.Join(parts, ", ")
 }
 
+// digestError holds all that a flow can tell errors apart by.
 func digestError(err error) uint64 {
 	if err == nil {
 		return 1
@@ -141,6 +203,9 @@ func digestError(err error) uint64 {
 		for _, f := range refusal.Failed {
 			h = mix(h*fnvPrime ^ digestItem(store.Key{PK: fmt.Sprint(f.Index)}, f.Old))
 		}
+	}
+	if e, ok := errors.AsType[*psp.Error](err); ok { // its text does not say the outcome
+		h = digestNumber(digestNumber(h, int64(e.Outcome)), int64(e.RetryAfter))
 	}
 	return mix(h)
 }

@@ -58,7 +58,7 @@ func (w *world) redeliver(all bool) {
 			if _, err := w.ingest.Receive(background(), provider, w.psp.Delivery(e, w.now)); err != nil {
 				w.violate("L-WEBHOOK-DRAINED", "%s was refused: %v", e.ID, err)
 			}
-			w.acked[e.ID] = true
+			w.acked = with(w.acked, e.ID, true)
 		}
 		_ = w.applier.Apply(background(), provider, e.ID) // the sweep comes to what fails
 		w.happened()

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -33,33 +34,32 @@ func Replay(text string) (string, error) {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s, up to %d faults%s\n", s.Name, faults, withMutant(mutant))
-	for r := byAll; r <= byReconciler; r++ {
-		var trace []string
-		x := &explorer{scenario: *s, options: Options{Faults: faults}, result: Result{Reached: map[string]int{}}, trace: &trace}
-		w, _ := x.play(&choices{path: tree.path, widths: make([]int, len(tree.path))}, false)
-		schedule := len(trace)
-		if len(w.violations) == 0 {
-			w.finish(r)
-		} else {
-			r = byReconciler // it did not come to a recovery
+	x := newExplorer(*s, Options{Faults: faults, Mutant: s.mutant})
+	defer x.lives.end()
+	var trace []string
+	origin := x.origin.clone()
+	origin.trace = &trace
+	w := x.walk(origin, tree)
+	schedule := len(trace)
+	for r := byAll; r <= byReconciler && len(w.violations) == 0; r++ {
+		trace = trace[:schedule]
+		end := w.clone()
+		end.wire()
+		end.finish(r)
+		if len(end.violations) > 0 || r == byReconciler {
+			trace = slices.Insert(trace, schedule, "recovery by "+r.String())
+			w = end
+			break
 		}
-		last := r == byReconciler
-		if len(w.violations) == 0 && !last {
-			continue
-		}
-		for i, line := range trace {
-			if i == schedule {
-				fmt.Fprintf(&out, "recovery by %s\n", r)
-			}
-			out.WriteString(line + "\n")
-		}
-		for _, p := range w.payments() {
-			fmt.Fprintf(&out, "%s is %s, version %d; the provider holds %d\n", p.ID, p.Status, p.Version, w.psp.Net(string(p.ID)))
-		}
-		for _, v := range w.violations {
-			fmt.Fprintf(&out, "VIOLATED %s: %s\n", v.Invariant, v.Detail)
-		}
-		break
+	}
+	for _, line := range trace {
+		out.WriteString(line + "\n")
+	}
+	for _, p := range w.payments() {
+		fmt.Fprintf(&out, "%s is %s, version %d; the provider holds %d\n", p.ID, p.Status, p.Version, w.psp.Net(string(p.ID)))
+	}
+	for _, v := range w.violations {
+		fmt.Fprintf(&out, "VIOLATED %s: %s\n", v.Invariant, v.Detail)
 	}
 	return out.String(), nil
 }

@@ -8,21 +8,18 @@ import (
 )
 
 // Scan reads one page of everything, as an actor reaches it.
-func (p *tablePort) Scan(ctx context.Context, s store.Scan) (page store.Page, err error) {
-	p.w.do(&call{
-		name:   func() string { return "scan " + p.name },
+func (p *tablePort) Scan(ctx context.Context, s store.Scan) (store.Page, error) {
+	answer, _ := p.w.do(&call{
+		name:   func() string { return "scan " + p.name + " " + s.SKPrefix },
 		faults: readFaults,
-		apply:  func() { page, err = p.table.Scan(ctx, s) },
-		fail:   func(fault) { page, err = store.Page{}, errNoAnswer },
-		digest: func() uint64 {
-			h := digestError(err)
-			for _, e := range page.Entries {
-				h = mix(h*fnvPrime ^ digestItem(e.Key, e.Item))
-			}
-			return h
+		run: func(w *world) any {
+			page, err := w.tableOf(p.name).Scan(ctx, s)
+			return paged{page, err}
 		},
-	})
-	return page, err
+		fail:   func(*world, fault, any) any { return paged{store.Page{}, errNoAnswer} },
+		digest: digestPaged,
+	}).(paged)
+	return answer.clone(), answer.err
 }
 
 // Scan reads one page of everything, in the order of keys.

@@ -175,10 +175,19 @@ func inbox(key store.Key) bool { return key.SK == "INBOX" }
 // wake is the relay's news for a checkout that has an execution already.
 func wake(name string) *actor {
 	return process(name, func(w *world) bool { return len(w.shop.started) > 0 }, func(w *world) {
-		for key := range w.rows.rows {
-			if id, ok := strings.CutPrefix(key.PK, "CHECKOUT#"); ok && key.SK == "STATE" {
-				_ = w.shop.checkouts.Wake(background(), id)
-			}
+		for _, id := range look(w, (*world).checkoutIDs, func(ids []string) uint64 { return digestStrings(ids...) }) {
+			_ = w.shop.checkouts.Wake(background(), id)
 		}
 	})
+}
+
+func (w *world) checkoutIDs() []string {
+	var ids []string
+	for key := range w.rows.rows {
+		if id, ok := strings.CutPrefix(key.PK, "CHECKOUT#"); ok && key.SK == "STATE" {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }

@@ -54,39 +54,58 @@ type execution struct {
 // started later runs in the recovery.
 const maxRunning = 2
 
-func newShop(w *world, core bootstrap.Core) *shop {
-	s := &shop{w: w, setting: *w.scenario.Shop, inventory: newTable(), orders: newTable(), notices: newTable(), started: map[string]bool{}}
-	port := func(name string, t *table) store.Table {
-		var port store.Table = &tablePort{w: w, name: name, table: t}
+func newShop(w *world) *shop {
+	return &shop{w: w, setting: *w.scenario.Shop, inventory: newTable(), orders: newTable(), notices: newTable()}
+}
+
+// open puts the stock on the shelf.
+func (s *shop) open() {
+	if err := inventory.New(s.inventory, s.w.time).Set(background(), merchant, sku, s.setting.Stock); err != nil {
+		panic(err)
+	}
+	s.inventory.committed = func([]store.Change) { s.checkStock() }
+}
+
+// clone is the same shop of another world. It is not wired.
+func (s *shop) clone(w *world) *shop {
+	c := *s
+	c.w = w
+	c.inventory, c.orders, c.notices = s.inventory.clone(), s.orders.clone(), s.notices.clone()
+	c.inventory.committed = func([]store.Change) { c.checkStock() }
+	s.waiting = slices.Clip(s.waiting)
+	c.waiting = s.waiting
+	return &c
+}
+
+// wire is the wiring of the participants over their ports.
+func (s *shop) wire(core bootstrap.Core) {
+	w := s.w
+	port := func(name string) store.Table {
+		var port store.Table = &tablePort{w: w, name: name}
 		if m := w.scenario.mutant; m != nil && m.Shop != nil {
 			port = m.Shop(w, name, port)
 		}
 		return port
 	}
-	stock := inventory.New(port("inventory", s.inventory), w.time)
+	stock := inventory.New(port("inventory"), w.time)
 	var rule order.Rule
 	if s.setting.Reject {
 		rule = order.RefuseSKUsFrom(sku)
 	}
-	orders := order.New(port("orders", s.orders), w.time, rule)
+	orders := order.New(port("orders"), w.time, rule)
 	notices := notification.New(notification.Options{
-		Table: port("notifications", s.notices), Sender: notification.StoredOnly{}, Now: w.time,
+		Table: port("notifications"), Sender: notification.StoredOnly{}, Now: w.time,
 		Jitter: func(int64) int64 { return 0 }, Log: slog.New(slog.DiscardHandler),
 	})
 	s.checkouts = core.Checkouts(s, bootstrap.Told{Notices: notices})
-	s.checkouts.Spread, s.checkouts.Pause = unspread, w.charges.Journal.Pause
+	s.checkouts.Spread, s.checkouts.Pause = unspread, unpaused
 	saga := core.SagaStep(stock)
 	saga.Saga.Payments = w.charges
-	saga.Saga.Service.Spread, saga.Saga.Service.Pause = unspread, w.charges.Journal.Pause
+	saga.Saga.Service.Spread, saga.Saga.Service.Pause = unspread, unpaused
 	s.machine = loadMachine(map[string]function{
 		"SagaStepFunction": saga.Invoke, "InventoryFunction": inventory.NewHandler(stock).Invoke,
 		"OrdersFunction": order.NewHandler(orders).Invoke, "NotificationsFunction": notification.NewHandler(notices).Invoke,
 	})
-	if err := inventory.New(s.inventory, w.time).Set(background(), merchant, sku, s.setting.Stock); err != nil {
-		panic(err)
-	}
-	s.inventory.committed = func([]store.Change) { s.checkStock() }
-	return s
 }
 
 func (w *world) checkouts(core bootstrap.Core) *checkout.Service {
@@ -97,21 +116,24 @@ func (w *world) checkouts(core bootstrap.Core) *checkout.Service {
 }
 
 // Start is the port to the state machine.
-func (s *shop) Start(_ context.Context, name string, input checkout.Input) (err error) {
-	s.w.do(&call{
+func (s *shop) Start(_ context.Context, name string, input checkout.Input) error {
+	answer, _ := s.w.do(&call{
 		name: func() string { return "start execution " + name }, faults: startFaults,
-		apply: func() {
-			if !s.started[name] {
-				s.started[name] = true
+		run: func(w *world) any {
+			if s := w.shop; !s.started[name] {
+				s.started = with(s.started, name, true)
 				s.waiting = append(s.waiting, execution{name, input})
 				s.spawn()
 			}
+			return failed{}
 		},
-		fail:   func(fault) { err = errors.New("explore: no answer from the state machine") },
-		digest: func() uint64 { return digestError(err) },
-	})
-	return err
+		fail:   func(*world, fault, any) any { return failed{errNoExecution} },
+		digest: digestFailed,
+	}).(failed)
+	return answer.err
 }
+
+var errNoExecution = errors.New("explore: no answer from the state machine")
 
 // spawn makes actors of executions while there are few.
 func (s *shop) spawn() {
@@ -119,7 +141,7 @@ func (s *shop) spawn() {
 		e := s.waiting[0]
 		s.waiting = s.waiting[1:]
 		s.running++
-		a := process(e.name, anyTime, func(*world) { s.machine.run(e) })
+		a := process(e.name, anyTime, func(w *world) { w.shop.machine.run(e) })
 		a.id = 100 + s.running
 		s.w.spawned = append(s.w.spawned, a)
 	}
@@ -147,7 +169,7 @@ func (s *shop) digest(h uint64) uint64 {
 	for _, e := range s.waiting {
 		h = digestString(h, e.name)
 	}
-	return mix(h)
+	return mix(digestNumber(h, int64(s.running)))
 }
 
 // buy is a client's request for a checkout.
@@ -161,32 +183,32 @@ func buy(name, key, token, reference string) *actor {
 			},
 			Items: []checkout.Item{{SKU: sku, Quantity: 1, UnitAmount: amount}}, Email: customer.Email("buyer@shop.example"),
 		})
-		w.checkAnswer(answer{actor: name, key: "checkout " + key, payment: r.Payment, err: err, replayed: r.Replayed})
+		w.tell(answer{actor: name, key: "checkout " + key, payment: r.Payment, err: err, replayed: r.Replayed})
 	})
 }
 
 // Publish is the port to the bus.
 func (w *world) Publish(_ context.Context, events []outbox.Event) []error {
-	errs := make([]error, len(events))
-	var digest uint64 = 1
-	w.do(&call{
+	answer, _ := w.do(&call{
 		name:   func() string { return fmt.Sprintf("publish %d events", len(events)) },
 		faults: startFaults,
-		apply: func() {
+		run: func(w *world) any {
 			for _, e := range events {
-				w.published[e.ID]++
+				w.published = with(w.published, e.ID, w.published[e.ID]+1)
 			}
+			return failed{}
 		},
-		fail: func(fault) {
-			digest = 2
-			for i := range errs {
-				errs[i] = errors.New("explore: no answer from the bus")
-			}
-		},
-		digest: func() uint64 { return digest },
-	})
+		fail:   func(*world, fault, any) any { return failed{errNoBus} },
+		digest: digestFailed,
+	}).(failed)
+	errs := make([]error, len(events))
+	for i := range errs {
+		errs[i] = answer.err
+	}
 	return errs
 }
+
+var errNoBus = errors.New("explore: no answer from the bus")
 
 // relay carries what the stream holds, once. What was not carried stays in the
 // stream, and comes again.
@@ -195,22 +217,26 @@ func relay(name string) *actor {
 }
 
 func (w *world) carryOnce() {
-	var batch []store.Change
-	w.do(&call{
-		waits: true, name: func() string { return "takes the stream" }, guard: func() bool { return len(w.stream) > 0 },
-		apply: func() { batch = w.stream }, digest: func() uint64 { return uint64(len(batch)) },
-	})
+	batch, _ := w.do(&call{
+		waits: true, name: func() string { return "takes the stream" }, guard: func(w *world) bool { return len(w.stream) > 0 },
+		run: func(w *world) any { return w.stream },
+		digest: func(answer any) uint64 {
+			batch, _ := answer.([]store.Change)
+			return digestStream(fnvBasis, batch)
+		},
+	}).([]store.Change)
 	var events []outbox.Event
 	for _, c := range batch {
 		e, _ := payments.RowChange(c)
 		events = append(events, e)
 	}
-	r := w.relay()
 	carried := map[store.Key]bool{}
-	for i, err := range r.Carry(background(), events) {
+	for i, err := range w.relay().Carry(background(), events) {
 		carried[batch[i].Key] = err == nil
 	}
-	w.stream = slices.DeleteFunc(slices.Clone(w.stream), func(c store.Change) bool { return carried[c.Key] })
+	w.effect(func(w *world) {
+		w.stream = slices.DeleteFunc(slices.Clone(w.stream), func(c store.Change) bool { return carried[c.Key] })
+	})
 }
 
 func (w *world) relay() *outbox.Relay {

@@ -28,15 +28,30 @@ type table struct {
 	// committed is told of each write that took place.
 	committed func(changes []store.Change)
 	sequence  int
-	writes    int // for writer tokens
+	writes    int  // for writer tokens
+	shared    bool // rows are those of a twin too
 }
 
 var _ store.Table = (*table)(nil)
 
 func newTable() *table { return &table{rows: map[store.Key]store.Item{}} }
 
+// clone is a twin with a life of its own.
+func (t *table) clone() *table {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.shared = true
+	return &table{rows: t.rows, digest: t.digest, before: t.before, sequence: t.sequence, writes: t.writes, shared: true}
+}
+
 // Get reads one item.
 func (t *table) Get(_ context.Context, key store.Key) (store.Item, error) {
+	item, err := t.peek(key)
+	return store.Clone(item), err
+}
+
+// peek reads one item as it lies there, not to be changed.
+func (t *table) peek(key store.Key) (store.Item, error) {
 	if err := key.Validate(); err != nil {
 		return nil, err
 	}
@@ -46,7 +61,7 @@ func (t *table) Get(_ context.Context, key store.Key) (store.Item, error) {
 	if item == nil {
 		return nil, store.ErrNotFound
 	}
-	return store.Clone(item), nil
+	return item, nil
 }
 
 // Write carries out all writes, or none.
@@ -85,6 +100,9 @@ func (t *table) commit(writes []store.Write) ([]store.Change, error) {
 		if w.Kind != store.Check && (old != nil || next != nil) {
 			changes = append(changes, store.Change{Key: w.Key, Old: old, New: next})
 		}
+	}
+	if t.shared {
+		t.rows, t.shared = maps.Clone(t.rows), false
 	}
 	t.before = make(map[store.Key]store.Item, len(changes))
 	for i, c := range changes {

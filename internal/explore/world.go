@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -40,6 +41,7 @@ type world struct {
 	scenario *Scenario
 	now      time.Time
 	psp      *psptest.Fake
+	pspTwin  bool   // psp is another world's too
 	rows     *table // payments
 	table    *payments.Table
 
@@ -49,10 +51,10 @@ type world struct {
 	sweeper *reconcile.Sweeper
 	shop    *shop // of a scenario with checkouts
 
-	actors  []*actor
-	spawned []*actor // to be started
-	current *actor
-	clock   *actor
+	life    *life  // whose own world this is; nil: a world that is explored
+	current *actor // of the process
+	actors  []standing
+	spawned []*actor // to be put in
 	air     []inFlight
 	queue   []psptest.Event // told by the provider, not delivered yet
 	told    []psptest.Event // everything it ever told
@@ -109,32 +111,69 @@ type answer struct {
 	at       time.Time
 }
 
+// newWorld is the world before the scenario begins.
 func newWorld(s *Scenario, reached map[string]int) *world {
-	w := &world{
-		scenario: s, now: start, psp: psptest.NewFake(provider), rows: newTable(), reached: reached,
-		sendings: map[string]sent{}, keyOwner: map[string]string{}, published: map[string]int{}, acked: map[string]bool{}, keys: map[string]time.Time{}, defect: map[string]any{}, ids: 900_000,
-	}
-	w.psp.Promise(psp.Capabilities{KeyLifetime: keyLifetime, AuthoritativeLookup: !s.PSP.Blind})
+	w := ownWorld(s, reached)
 	w.rows.committed = w.watch
-	w.wire()
+	if w.shop != nil {
+		w.shop.open()
+	}
 	if s.Before != nil {
 		s.Before(w)
 	}
-	for i, a := range s.Actors() {
-		a.id = i + 1
-		w.actors = append(w.actors, a)
-	}
-	for _, a := range w.actors {
-		a.start(w)
-	}
 	return w
+}
+
+// ownWorld is the wiring of a process over a world that is empty.
+func ownWorld(s *Scenario, reached map[string]int) *world {
+	w := &world{scenario: s, now: start, psp: psptest.NewFake(provider), rows: newTable(), reached: reached, ids: 900_000}
+	w.psp.Promise(psp.Capabilities{KeyLifetime: keyLifetime, AuthoritativeLookup: !s.PSP.Blind})
+	if s.Shop != nil {
+		w.shop = newShop(w)
+	}
+	w.wire()
+	return w
+}
+
+// clone is the same world once more, with a life of its own. It is not wired.
+func (w *world) clone() *world {
+	c := *w
+	w.pspTwin, c.pspTwin = true, true
+	c.rows = w.rows.clone()
+	c.rows.committed = c.watch
+	if w.shop != nil {
+		c.shop = w.shop.clone(&c)
+	}
+	c.actors = slices.Clone(w.actors)
+	// Whoever adds to these in one of the two worlds makes a copy.
+	c.air, c.queue, c.told, c.stream, c.answers = slices.Clip(w.air), slices.Clip(w.queue), slices.Clip(w.told), slices.Clip(w.stream), slices.Clip(w.answers)
+	w.air, w.queue, w.told, w.stream, w.answers = c.air, c.queue, c.told, c.stream, c.answers
+	return &c
+}
+
+// provider is the provider of this world alone.
+func (w *world) provider() *psptest.Fake {
+	if w.pspTwin {
+		w.psp, w.pspTwin = w.psp.Clone(), false
+	}
+	return w.psp
+}
+
+// with is a map that worlds share with one more entry.
+func with[K comparable, V any](m map[K]V, key K, value V) map[K]V {
+	m = maps.Clone(m)
+	if m == nil {
+		m = map[K]V{}
+	}
+	m[key] = value
+	return m
 }
 
 // wire is the wiring of the product over the ports of the explorer. A mutant puts
 // its defect in between.
 func (w *world) wire() {
-	var table store.Table = &tablePort{w: w, name: "payments", table: w.rows}
-	var way psp.Provider = &pspPort{w: w, fake: w.psp}
+	var table store.Table = &tablePort{w: w, name: "payments"}
+	var way psp.Provider = &pspPort{w: w}
 	m := w.scenario.mutant
 	if m != nil && m.Table != nil {
 		table = m.Table(w, table)
@@ -146,7 +185,7 @@ func (w *world) wire() {
 	core := w.core(way)
 	w.charges = core.Charges()
 	w.charges.Spread = unspread
-	w.charges.Journal.Pause = func(context.Context, int) error { return nil }
+	w.charges.Journal.Pause = unpaused
 	if m != nil && m.Policy != nil {
 		policy := w.charges.Policy
 		changed := func(name string) payment.Policy { return m.Policy(policy(name)) }
@@ -155,8 +194,8 @@ func (w *world) wire() {
 	w.ingest = core.Ingest()
 	w.applier = core.Applier(w.charges)
 	w.applier.Spread = unspread
-	if w.scenario.Shop != nil {
-		w.shop = newShop(w, core)
+	if w.shop != nil {
+		w.shop.wire(core)
 	}
 	w.sweeper = core.Sweeper(w.charges, w.checkouts(core))
 	if m != nil && m.Wire != nil {
@@ -167,7 +206,7 @@ func (w *world) wire() {
 func (w *world) core(way psp.Provider) bootstrap.Core {
 	return bootstrap.Core{
 		Payments: w.table, Durations: durations, Now: w.time, Meter: w, Log: slog.New(slog.DiscardHandler),
-		Providers: map[string]psp.Provider{provider: way}, Webhooks: map[string]psp.Webhooks{provider: w.psp},
+		Providers: map[string]psp.Provider{provider: way}, Webhooks: map[string]psp.Webhooks{provider: &hookPort{w}},
 		NewULID: w.ulid,
 	}
 }
@@ -176,11 +215,13 @@ func (w *world) time() time.Time { return w.now }
 
 func unspread(d time.Duration) time.Duration { return d }
 
+func unpaused(context.Context, int) error { return nil }
+
 // ulid is the next id of whoever runs. It depends on that actor alone.
 func (w *world) ulid() string {
-	if a := w.current; a != nil {
-		a.ids++
-		return ulid(a.id*1000 + a.ids)
+	if p := w.life; p != nil {
+		p.ids++
+		return ulid(w.current.id*1000 + p.ids)
 	}
 	w.ids++
 	return ulid(w.ids)
@@ -201,16 +242,7 @@ func (w *world) happened() {
 	events := w.psp.Drain()
 	w.queue = append(w.queue, events...)
 	w.told = append(w.told, events...)
-	h := uint64(fnvBasis)
-	for _, c := range w.psp.Charges() {
-		h = mix(h*fnvPrime ^ digestCharge(c))
-	}
-	for _, c := range w.psp.Calls() {
-		if c.Arrived && !c.Replayed && c.Operation != psptest.OperationLookup {
-			h = digestString(h, c.Key)
-		}
-	}
-	w.pspDigest = h
+	w.pspDigest = digestProvider(w.psp, w.told)
 	w.checkMoney()
 	w.checkDeadCharges()
 }
@@ -219,7 +251,8 @@ func (w *world) happened() {
 func (w *world) advance(d time.Duration) {
 	w.now = w.now.Add(d)
 	if !w.lastKey.IsZero() && !w.now.Before(w.lastKey.Add(keyLifetime)) {
-		w.psp.ForgetKeys()
+		w.provider().ForgetKeys()
+		w.pspDigest = digestProvider(w.psp, w.told)
 		w.reach("key expired at the psp")
 	}
 }
@@ -240,7 +273,7 @@ func (w *world) noteSending(s sending) {
 	switch {
 	case !again:
 		first = sent{s.key, s.minor, w.now}
-		w.sendings[s.subject] = first
+		w.sendings = with(w.sendings, s.subject, first)
 	case first.key != s.key && !w.newAttempt(s, first):
 		w.violate("S-KEY-STABLE", "%s was sent with key %s and then %s", s.subject, short(first.key), short(s.key))
 	case first.minor != s.minor && first.key == s.key:
@@ -251,7 +284,7 @@ func (w *world) noteSending(s sending) {
 	if owner, used := w.keyOwner[s.key]; used && owner != s.subject {
 		w.violate("S-KEY-STABLE", "key %s was used for %s and for %s", short(s.key), owner, s.subject)
 	}
-	w.keyOwner[s.key] = s.subject
+	w.keyOwner = with(w.keyOwner, s.key, s.subject)
 }
 
 // newAttempt allows another key where the former has a final answer: a capture or
@@ -259,39 +292,11 @@ func (w *world) noteSending(s sending) {
 func (w *world) newAttempt(s sending, first sent) bool {
 	for _, c := range w.psp.Calls() {
 		if c.Key == first.key && psp.OutcomeOf(c.Err) == psp.OutcomeRejected && c.Err != nil {
-			w.sendings[s.subject] = sent{s.key, s.minor, w.now}
+			w.sendings = with(w.sendings, s.subject, sent{s.key, s.minor, w.now})
 			return true
 		}
 	}
 	return false
-}
-
-// digest is the whole world as one number, without its actors.
-func (w *world) digest() uint64 {
-	h := digestNumber(w.rows.digest, w.now.UnixMilli())
-	h = mix(h ^ w.pspDigest*fnvPrime)
-	for _, f := range w.air {
-		h = digestString(h, f.name)
-	}
-	for _, e := range w.queue {
-		h = digestString(h, e.ID)
-	}
-	for _, c := range w.stream {
-		h = mix(h*fnvPrime ^ digestItem(c.Key, c.New))
-	}
-	for id, n := range w.published {
-		h += mix(digestStrings("published", id) + uint64(min(n, 1)))
-	}
-	for id := range w.acked {
-		h += mix(digestStrings(id))
-	}
-	for subject, s := range w.sendings { // in no order: a sum
-		h += mix(digestNumber(digestStrings(subject, s.key), s.first.UnixMilli()))
-	}
-	if w.shop != nil {
-		h = w.shop.digest(h)
-	}
-	return mix(h)
 }
 
 // payments are all payments as they are stored.
