@@ -149,6 +149,7 @@ type runView struct {
 	Repair      bool                 `json:"repair"`
 	Status      audit.Status         `json:"status"`
 	Charges     int64                `json:"charges"`
+	Webhooks    int64                `json:"webhooks"`
 	Payments    int64                `json:"payments"`
 	Counts      map[audit.Kind]int64 `json:"counts"`
 	Repaired    int64                `json:"repaired"`
@@ -168,7 +169,7 @@ type badRowView struct {
 func viewRun(r audit.Run) runView {
 	v := runView{
 		ID: r.ID, Object: "reconciliation", PSP: r.PSP, Source: r.Source, From: unlessZero(r.From), To: unlessZero(r.To), Repair: r.Repair,
-		Status: r.Status, Charges: r.Charges, Payments: r.Payments, Counts: map[audit.Kind]int64{}, Repaired: r.Repaired, NeedsReview: r.Review,
+		Status: r.Status, Charges: r.Charges, Webhooks: r.Webhooks, Payments: r.Payments, Counts: map[audit.Kind]int64{}, Repaired: r.Repaired, NeedsReview: r.Review,
 		PassedOver: r.PassedOver, BadRowCount: r.BadCount, BadRows: []badRowView{}, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	for _, kind := range audit.Kinds() {
@@ -195,6 +196,7 @@ type findingView struct {
 	CheckoutID   *string       `json:"checkout_id"`
 	PSPReference *string       `json:"psp_reference"`
 	Refund       *string       `json:"refund"`
+	WebhookID    *string       `json:"webhook_id"`
 	There        string        `json:"there"`
 	Here         string        `json:"here"`
 	Line         *int          `json:"line"`
@@ -206,7 +208,7 @@ type findingView struct {
 func viewFinding(f audit.Finding) findingView {
 	v := findingView{
 		Kind: f.Kind, PaymentID: unlessEmpty(string(f.PaymentID)), CheckoutID: unlessEmpty(f.CheckoutID), PSPReference: unlessEmpty(f.Reference),
-		Refund: unlessEmpty(f.Refund), There: f.There, Here: f.Here, NeedsReview: f.NeedsReview, At: f.At.UTC(),
+		Refund: unlessEmpty(f.Refund), WebhookID: unlessEmpty(f.Webhook), There: f.There, Here: f.Here, NeedsReview: f.NeedsReview, At: f.At.UTC(),
 	}
 	if f.Line > 0 {
 		v.Line = &f.Line

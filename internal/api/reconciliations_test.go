@@ -20,6 +20,7 @@ func audited(t *testing.T) *world {
 	n := int64(800_000)
 	w.config.Reconciliations = &audit.Service{
 		Store: w.table, Charges: w.charges, Providers: map[string]psp.Provider{"simulator": w.fake}, Listers: map[string]audit.Lister{"simulator": w.fake},
+		Webhooks: map[string]psp.Webhooks{"simulator": w.fake}, ReconcileAfter: time.Minute,
 		IdempotencyTTL: idempotencyTTL, NewULID: func() string { n++; return fmt.Sprintf("01KDYAK348M9S346Q3D2%06d", n) },
 		Now: w.clock.now, Meter: meter{}, Log: w.config.Log,
 	}
@@ -88,6 +89,23 @@ func TestAReconciliationThatIsNotDoneIsAccepted(t *testing.T) {
 	again := w.reconcile("k", reconcileAll)
 	if again.status != http.StatusCreated || again.str("status") != "completed" || again.str("id") != first.str("id") {
 		t.Errorf("got %d %s, want the same one done", again.status, again.text)
+	}
+}
+
+// A webhook that disagrees is a finding that names it.
+func TestAReconciliationShowsWhatWebhooksTold(t *testing.T) {
+	w := audited(t)
+	hook, id := w.quarantined()
+	w.clock.advance(time.Minute)
+	got := w.reconcile("", reconcileAll)
+	w.want(got, http.StatusCreated, "")
+	rows := w.operate(http.MethodGet, "/v1/reconciliations/"+got.str("id")+"/findings", "").rows(t)
+	if len(rows) != 1 || rows[0]["kind"] != "amount_differs" || rows[0]["payment_id"] != id || rows[0]["webhook_id"] != hook || rows[0]["needs_review"] != true ||
+		rows[0]["there"] != "charge.captured webhook, quarantined: captured, 1 JPY captured of 1 JPY" {
+		t.Errorf("got %v, want the difference that the webhook tells of", rows)
+	}
+	if fmt.Sprint(got.field("webhooks")) != "1" {
+		t.Errorf("got %s, want one webhook compared", got.text)
 	}
 }
 

@@ -44,7 +44,8 @@ type Finding struct {
 	CheckoutID string
 	Reference  string // the PSP's id of the charge
 	Refund     string // ours or the PSP's id of the refund
-	There      string // what the PSP, or the shop, says
+	Webhook    string // the id of the notification that was compared, "" otherwise
+	There      string // what the PSP, its notification, or the shop says
 	Here       string // what is recorded here
 	Line       int    // of the settlement file, 0 otherwise
 	Repair     Repair
@@ -73,12 +74,13 @@ const (
 	SourceFile Source = "file"
 )
 
-// Phase is which half a run is in.
+// Phase is which part a run is in.
 type Phase string
 
 // Phases.
 const (
 	PhaseThere Phase = "there" // reading the PSP's side
+	PhaseLog   Phase = "log"   // reading the webhook log
 	PhaseHere  Phase = "here"  // reading ours
 )
 
@@ -93,12 +95,13 @@ type Run struct {
 	Version  int64 // counts commits; a write needs the version it has seen
 
 	Phase    Phase
-	Cursor   string // within the list, the file, or the feed of Merchant
+	Cursor   string // within the list, the file, the webhook log, or the feed of Merchant
 	Merchant string // whose feed is read, "" before the first
 	Pages    int    // of the list, read so far
 	Stops    int    // in a row, without progress
 
 	Charges  int64 // of the PSP's side, compared
+	Webhooks int64 // notifications, compared
 	Payments int64 // of ours, looked at
 	Counts   map[Kind]int64
 	Repaired int64

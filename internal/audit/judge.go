@@ -160,7 +160,11 @@ func (s *Service) settle(ctx context.Context, run Run, p payment.Payment, compar
 	if !ask || !run.Repair {
 		return nil
 	}
-	repair, err := s.ask(ctx, p, all[0].finding.Reference)
+	reference := all[0].finding.Reference
+	if all[0].finding.Webhook != "" { // what a notification says is not even believed that far
+		reference = ""
+	}
+	repair, err := s.ask(ctx, p, reference)
 	if err != nil {
 		return err
 	}

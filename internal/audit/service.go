@@ -14,6 +14,7 @@ import (
 	"github.com/kessai/kessai/internal/order"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp"
+	"github.com/kessai/kessai/internal/webhook"
 )
 
 // Lister reads a PSP's own list of charges, page by page.
@@ -48,6 +49,9 @@ type Store interface {
 	Settled(ctx context.Context, runID string, f Finding) (bool, error)
 	Findings(ctx context.Context, runID, cursor string, limit int) ([]Finding, string, error)
 
+	// Log lists the items of a PSP's webhook log that have a status and were received
+	// in the period, newest first.
+	Log(ctx context.Context, psp string, status webhook.Status, w Window) ([]webhook.Item, string, error)
 	// NextMerchant is the merchant that follows in the order of ids, "" after the last.
 	NextMerchant(ctx context.Context, after string) (string, error)
 	// Happened reads what a merchant's feed tells of a period, oldest first.
@@ -61,7 +65,7 @@ type Store interface {
 	Record(ctx context.Context, merchantID, hash string) (idempotency.Record, error)
 }
 
-// Window is a part of a feed.
+// Window is a part of a feed or a log.
 type Window struct {
 	From, To time.Time
 	Cursor   string
@@ -78,6 +82,12 @@ type Happening struct {
 type Charges interface {
 	Learn(ctx context.Context, p payment.Payment, source journal.Source, c psp.Charge) (payment.Payment, error)
 	Drive(ctx context.Context, id payment.ID, source journal.Source) (payment.Payment, error)
+}
+
+// Applier is the flow that applies notifications.
+type Applier interface {
+	// Apply brings one item on as far as it goes now.
+	Apply(ctx context.Context, psp, eventID string) error
 }
 
 // Checkouts is the flow that drives checkouts on.
@@ -114,7 +124,7 @@ const (
 	budget = 10 * time.Second
 	// lastPage is how long before the budget's end no page begins any more.
 	lastPage = 2 * time.Second
-	// pageSize is how many rows of a file, or events of a feed, are a page.
+	// pageSize is how many rows of a file, notifications, or events of a feed are a page.
 	pageSize = 50
 	// maxStops bounds how often in a row a run may stop at one place.
 	maxStops = 10
@@ -130,11 +140,14 @@ type Service struct {
 	Charges   Charges
 	Providers map[string]psp.Provider // who can be asked
 	Listers   map[string]Lister       // whose charges can be listed
+	Webhooks  map[string]psp.Webhooks // whose notifications can be read
+	Applier   Applier
 	Checkouts Checkouts
 	Orders    Orders
 	Stock     Stock
 
 	IdempotencyTTL time.Duration
+	ReconcileAfter time.Duration // how often something due is swept at least
 	NewULID        func() string
 	Now            func() time.Time
 	Meter          Meter
@@ -287,5 +300,5 @@ func (s *Service) count(ctx context.Context, run Run) {
 	s.Meter.Count(MetricRepaired, run.Repaired)
 	s.Meter.Count(MetricReview, run.Review)
 	s.Log.InfoContext(ctx, "reconciliation ended", "reconciliation_id", run.ID, "psp", run.PSP, "status", string(run.Status),
-		"charges", run.Charges, "payments", run.Payments, "findings", findings, "repaired", run.Repaired, "needs_review", run.Review)
+		"charges", run.Charges, "webhooks", run.Webhooks, "payments", run.Payments, "findings", findings, "repaired", run.Repaired, "needs_review", run.Review)
 }

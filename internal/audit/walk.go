@@ -15,7 +15,7 @@ import (
 )
 
 // walk is the work of one call on a run. What it has read of the run stays good: a
-// file never changes, and what was met is complete once the second half begins.
+// file never changes, and what was met is complete once our side is read.
 type walk struct {
 	s       *Service
 	stopped bool
@@ -32,6 +32,8 @@ const workers = 8
 // met on the PSP's side, or the first error.
 func (w *walk) page(ctx context.Context, run Run) (next Run, met []payment.ID, err error) {
 	switch {
+	case run.Phase == PhaseLog:
+		next, err = w.log(ctx, run)
 	case run.Phase == PhaseHere:
 		next, err = w.here(ctx, run)
 	case run.Source == SourceFile:
@@ -69,7 +71,7 @@ func (w *walk) list(ctx context.Context, run Run) (Run, []payment.ID, error) {
 	run.Pages++
 	run.Cursor = next
 	if next == "" {
-		run.Phase = PhaseHere
+		run.Phase = PhaseLog
 	}
 	return run, met, nil
 }
@@ -92,7 +94,7 @@ func (w *walk) file(ctx context.Context, run Run) (Run, error) {
 	if done < len(entries) {
 		return run, nil
 	}
-	run.Cursor, run.Phase = "", PhaseHere
+	run.Cursor, run.Phase = "", PhaseLog
 	if run.From.IsZero() { // the file does not say what period it covers
 		run.Status = StatusCompleted
 	}
@@ -149,7 +151,7 @@ func (w *walk) here(ctx context.Context, run Run) (Run, error) {
 	return run, err
 }
 
-// load reads which payments the first half has met.
+// load reads which payments the PSP's side has met.
 func (w *walk) load(ctx context.Context, run Run) error {
 	if w.met != nil {
 		return nil

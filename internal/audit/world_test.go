@@ -79,6 +79,7 @@ func newWorld(t *testing.T) *world {
 	w.audit = &audit.Service{
 		Store: w.Table, Charges: w.Charges, Checkouts: w.Checkouts, Orders: w.shop, Stock: w.shop,
 		Providers: map[string]psp.Provider{flowtest.PSP: w.PSP}, Listers: map[string]audit.Lister{flowtest.PSP: w.PSP},
+		Webhooks: map[string]psp.Webhooks{flowtest.PSP: w.PSP}, Applier: w.Applier, ReconcileAfter: flowtest.Durations.ReconcileAfter,
 		IdempotencyTTL: 24 * time.Hour, NewULID: func() string { ids++; return flowtest.ULID(ids) },
 		Now: w.Clock.Now, Meter: w.Meter, Log: slog.New(slog.DiscardHandler),
 	}

@@ -253,9 +253,9 @@ func (c Core) Audit(charges *charge.Service, shop Shop) *audit.Service {
 		}
 	}
 	return &audit.Service{
-		Store: c.Payments, Charges: charges, Providers: c.Providers, Listers: listers,
+		Store: c.Payments, Charges: charges, Providers: c.Providers, Listers: listers, Webhooks: c.Webhooks, Applier: c.Applier(charges),
 		Checkouts: shop.Checkouts, Orders: shop.Orders, Stock: shop.Stock,
-		IdempotencyTTL: c.Durations.IdempotencyTTL, NewULID: c.NewULID, Now: c.Now, Meter: c.Meter, Log: c.Log,
+		IdempotencyTTL: c.Durations.IdempotencyTTL, ReconcileAfter: c.Durations.ReconcileAfter, NewULID: c.NewULID, Now: c.Now, Meter: c.Meter, Log: c.Log,
 	}
 }
 

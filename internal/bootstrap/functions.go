@@ -95,6 +95,7 @@ func API() (*api.Handler, error) {
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
+	core.Webhooks = readers(core.Providers)
 	return core.API(core.Charges(), shop, core.Merchants(merchant.PrefixLive), defaultPSP), nil
 }
 

@@ -86,7 +86,7 @@ func (a *Applier) apply(ctx context.Context, it *Item) {
 		a.settle(it, StatusQuarantined, "no adapter for this psp")
 		return
 	}
-	event, err := provider.Parse(psp.Notification{EventID: it.EventID, Type: it.Type, Body: it.Body})
+	event, err := it.Read(provider)
 	switch {
 	case errors.Is(err, psp.ErrEventIgnored):
 		a.settle(it, StatusIgnored, "event type of no interest")

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/kessai/kessai/internal/payment"
+	"github.com/kessai/kessai/internal/psp"
 )
 
 // Status is where an inbox item stands.
@@ -65,6 +66,11 @@ type Item struct {
 // ID is the item's id for operators. It is made of PSP and event id.
 func (it Item) ID() string {
 	return idPrefix + base64.RawURLEncoding.EncodeToString([]byte(it.PSP+"\x00"+it.EventID))
+}
+
+// Read is what the item says, by its PSP's adapter, with the errors of its Parse.
+func (it Item) Read(provider psp.Webhooks) (psp.Event, error) {
+	return provider.Parse(psp.Notification{EventID: it.EventID, Type: it.Type, Body: it.Body})
 }
 
 const idPrefix = "wh_"

@@ -35,7 +35,7 @@ func auditListKey(id string) store.Key { return store.Key{PK: pkAudits, SK: id} 
 // findingKey is the place of a finding: by what it is about, so that the same
 // difference seen twice is one.
 func findingKey(runID string, f audit.Finding) store.Key {
-	about := fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%s\x00%d", f.Kind, f.PaymentID, f.CheckoutID, f.Reference, f.Refund, f.Line)
+	about := fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%s\x00%d\x00%s", f.Kind, f.PaymentID, f.CheckoutID, f.Reference, f.Refund, f.Line, f.Webhook)
 	sum := sha256.Sum256([]byte(about))
 	return store.Key{PK: pkAudit + runID, SK: skFinding + hex.EncodeToString(sum[:16])}
 }
@@ -66,6 +66,7 @@ func progress(r audit.Run) store.Item {
 	f.num("pages", int64(r.Pages))
 	f.num("stops", int64(r.Stops))
 	f.num("charges", r.Charges)
+	f.num("webhooks", r.Webhooks)
 	f.num("payments", r.Payments)
 	f.time("updated_at", r.UpdatedAt)
 	return store.Item(f)
@@ -95,7 +96,7 @@ func decodeRun(id string, item store.Item) audit.Run {
 	run := audit.Run{
 		ID: id, PSP: r.str("psp"), Source: audit.Source(r.str("source")), From: r.time("from"), To: r.time("to"), Repair: r.flag("repair"),
 		Status: audit.Status(r.str(attrStatus)), Version: r.num(attrVersion), Phase: audit.Phase(r.str("phase")), Cursor: r.str("cursor"),
-		Merchant: r.str("merchant"), Pages: int(r.num("pages")), Stops: int(r.num("stops")), Charges: r.num("charges"), Payments: r.num("payments"),
+		Merchant: r.str("merchant"), Pages: int(r.num("pages")), Stops: int(r.num("stops")), Charges: r.num("charges"), Webhooks: r.num("webhooks"), Payments: r.num("payments"),
 		Counts: map[audit.Kind]int64{}, Repaired: r.num(attrRepaired), Review: r.num(attrReview), BadCount: r.num("bad_count"), PassedOver: r.num("passed_over"),
 		CreatedAt: r.time("created_at"), UpdatedAt: r.time("updated_at"),
 	}
@@ -173,6 +174,7 @@ type summary struct {
 	Source   audit.Source         `json:"source"`
 	Repair   bool                 `json:"repair"`
 	Charges  int64                `json:"charges"`
+	Webhooks int64                `json:"webhooks"`
 	Payments int64                `json:"payments"`
 	Counts   map[audit.Kind]int64 `json:"counts"`
 	Repaired int64                `json:"repaired"`
@@ -203,7 +205,7 @@ func (t *Table) SaveRun(ctx context.Context, r audit.Run, met []payment.ID) erro
 	if r.Status != audit.StatusRunning {
 		row, err := rowPart(stored{
 			pk: pkAudit + r.ID, version: 1, kind: "reconciliation." + string(r.Status), at: r.UpdatedAt, source: journal.SourceReconciler,
-			data: summary{r.Status, r.PSP, r.Source, r.Repair, r.Charges, r.Payments, r.Counts, r.Repaired, r.Review, r.BadCount, r.PassedOver},
+			data: summary{r.Status, r.PSP, r.Source, r.Repair, r.Charges, r.Webhooks, r.Payments, r.Counts, r.Repaired, r.Review, r.BadCount, r.PassedOver},
 		})
 		if err != nil {
 			return err
@@ -245,6 +247,7 @@ func encodeFinding(f audit.Finding) store.Item {
 	i.str("checkout_id", f.CheckoutID)
 	i.str("psp_reference", f.Reference)
 	i.str("refund", f.Refund)
+	i.str("webhook_id", f.Webhook)
 	i.str("there", f.There)
 	i.str("here", f.Here)
 	i.num("line", int64(f.Line))
@@ -259,7 +262,7 @@ func decodeFinding(item store.Item) audit.Finding {
 	r := reader(item)
 	return audit.Finding{
 		Kind: audit.Kind(r.str("kind")), PaymentID: payment.ID(r.str(attrPaymentID)), CheckoutID: r.str("checkout_id"),
-		Reference: r.str("psp_reference"), Refund: r.str("refund"), There: r.str("there"), Here: r.str("here"), Line: int(r.num("line")),
+		Reference: r.str("psp_reference"), Refund: r.str("refund"), Webhook: r.str("webhook_id"), There: r.str("there"), Here: r.str("here"), Line: int(r.num("line")),
 		Repair: audit.Repair(r.str("repair")), NeedsReview: r.flag("needs_review"), At: r.time("at"),
 	}
 }

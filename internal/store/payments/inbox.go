@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/kessai/kessai/internal/audit"
 	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/payment"
@@ -182,7 +183,37 @@ func (t *Table) Webhooks(ctx context.Context, status webhook.Status, cursor stri
 	if err != nil {
 		return nil, "", err
 	}
-	limit = min(limit, maxPage)
+	return t.inbox(ctx, status, from, span{}, min(limit, maxPage))
+}
+
+// Log lists the items of a PSP that have a status and were received in a period,
+// newest first: the place of a finished item in the index is when it was received.
+// Received ones are listed by when they are tried next, and all of them are read.
+func (t *Table) Log(ctx context.Context, psp string, status webhook.Status, w audit.Window) ([]webhook.Item, string, error) {
+	from, err := parsePosition(w.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	within := span{prefix: inboxKey(psp, "").PK}
+	if status != webhook.StatusReceived {
+		within.floor = w.From.UnixMilli()
+		if w.Cursor == "" {
+			from = position{at: w.To.UnixMilli() + 1}
+		}
+	}
+	items, next, err := t.inbox(ctx, status, from, within, min(w.Limit, maxPage))
+	outside := func(it webhook.Item) bool { return it.ReceivedAt.Before(w.From) || it.ReceivedAt.After(w.To) }
+	return slices.DeleteFunc(items, outside), next, err
+}
+
+// span is a part of a queue.
+type span struct {
+	prefix string // of keys
+	floor  int64  // the earliest due date, in milliseconds
+}
+
+// inbox is one page of a queue of inbox items after a position.
+func (t *Table) inbox(ctx context.Context, status webhook.Status, from position, within span, limit int) ([]webhook.Item, string, error) {
 	entries, err := t.newest(ctx, queueOf(status), from, limit)
 	if err != nil {
 		return nil, "", err
@@ -190,11 +221,15 @@ func (t *Table) Webhooks(ctx context.Context, status webhook.Status, cursor stri
 	next := ""
 	if len(entries) > limit {
 		entries = entries[:limit]
-		last := entries[limit-1]
-		next = positionOf(last).String()
+		if last := positionOf(entries[limit-1]); last.at >= within.floor {
+			next = last.String()
+		}
 	}
 	items := make([]webhook.Item, 0, len(entries))
 	for _, e := range entries {
+		if !strings.HasPrefix(e.Key.PK, within.prefix) || positionOf(e).at < within.floor {
+			continue
+		}
 		item, err := t.table.Get(ctx, e.Key)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
