@@ -8,8 +8,10 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda/messages"
 
+	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/checkout/sagatest"
 	"github.com/kessai/kessai/internal/flowtest"
+	"github.com/kessai/kessai/internal/order"
 	"github.com/kessai/kessai/internal/psp/psptest"
 )
 
@@ -228,6 +230,13 @@ func TestAFailureThatLastsEndsWithAPerson(t *testing.T) {
 		t.Errorf("got %d executions, want the first and ten of the sweep", n)
 	}
 	w.WantCalls(psptest.OperationRefund, 0) // nothing is undone because of an error
+	for _, said := range []checkout.OrderAnswer{created("ord_1"), {Outcome: order.OutcomeRejected}, {Outcome: order.OutcomeCanceled}} {
+		err := w.Saga.Complete(t.Context(), c.ID, said) // an execution that is late
+		if _, waits := errors.AsType[*checkout.WaitingError](err); !waits {
+			t.Errorf("order %s while a person has the word: got %v, want a WaitingError", said.Outcome, err)
+		}
+	}
+	w.WantCheckout(c.ID, "needs_review", "")
 	w.Around = nil
 	if _, err := w.Resume("r", c.ID); err != nil {
 		t.Fatal(err)

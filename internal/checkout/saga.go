@@ -217,14 +217,12 @@ func (g *Saga) Close(ctx context.Context, id string) error {
 }
 
 // undo is a step of a compensation. A checkout that goes forward has no business
-// with one, and one that has failed has none left.
+// with one. One that has failed has none left, and its state says so to each step.
 func (g *Saga) undo(ctx context.Context, id string, do func(c Checkout) error) error {
 	return g.step(ctx, id, func(c Checkout) error {
 		switch {
 		case c.Direction != Backward:
 			return fmt.Errorf("%w: %s is not being undone", ErrInvalid, id)
-		case c.Status == StatusFailed:
-			return nil
 		case c.Status == StatusNeedsReview:
 			return &WaitingError{"checkout is " + string(c.Status)}
 		}
