@@ -207,7 +207,7 @@ func again(name string, n int) *actor {
 }
 
 func (w *world) deliver(e psptest.Event) {
-	if _, err := w.ingest.Receive(background(), provider, w.psp.Delivery(e, w.now)); err != nil {
+	if _, err := w.ingest.Receive(background(), provider, w.delivery(e, w.now)); err != nil {
 		return // no acknowledgement: it comes again
 	}
 	w.effect(func(w *world) { w.acked = with(w.acked, e.ID, true) })

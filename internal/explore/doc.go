@@ -45,6 +45,41 @@ another: that is harder than the state machine's own repetition. An invocation, 
 a request on its way, lives for less than half a day. Rules of time that the flows
 take from the context's deadline are tested elsewhere.
 
+# Invariants
+
+S is held at every step or answer, L when a world has recovered.
+
+	S-AMOUNT-FIXED             nobody is charged another amount than the one asked for
+	S-ANSWER-TRUE              an end that a client was told is committed
+	S-CANCEL-MEANS-NO-CHARGE   what is canceled holds no money that nobody knows of
+	S-CHARGE-ONCE              a buyer is charged once for a payment, an order has one payment at a time
+	S-EVENT-AUTH               nothing is written for a delivery that its provider did not send just now
+	S-FAILED-MEANS-DECLINED    what failed holds no money
+	S-FENCE-MONOTONE           no old lease comes back
+	S-IDEM-SAME                one key, one payment, one refund
+	S-KEEP-UNKNOWN             what newer code wrote is kept
+	S-KEY-STABLE               one key at the provider for one thing
+	S-KEY-WINDOW               no key is sent past half its life
+	S-NO-PAN                   no card number in anything stored, logged, told or answered; a payment method in its payment alone
+	S-NO-PHANTOM               what is captured is there
+	S-OUTBOX-ATOMIC            each version has its event, in one transaction
+	S-REFUND-BOUND             no more goes back than was taken, no refund twice
+	S-SCOPE                    nobody reads or changes another merchant's payment
+	S-SECRET                   a redirect is shown while the customer must act, and kept nowhere else
+	S-STOCK-CONSERVED          no piece appears, vanishes or is promised twice
+	S-TERMINAL-STABLE          what is over is over, but for money that goes back
+	S-VERSION-MONOTONE         versions go up by one
+	L-GUARD-FREED              an order whose payment came to nothing can be paid again
+	L-LEASE-FREE               nobody keeps a lease
+	L-NO-LOST-MONEY            money that was taken is recorded, or goes back
+	L-OUTBOX-DELIVERED         every event reaches the bus
+	L-RECON-CONVERGES          a second sweep changes nothing
+	L-REFUND-DONE              no refund stays pending, late money is gone
+	L-SAGA-ENDS                a checkout ends with money, stock, order and notice that agree
+	L-STOCK-FREED              no stock is held after the end, what is sold was bought
+	L-TERMINATES               every payment ends, or a person was called
+	L-WEBHOOK-DRAINED          no notification waits for ever
+
 # Defects
 
 Mutants are deliberate defects between the flows and their ports. Each must be

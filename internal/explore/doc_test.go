@@ -2,6 +2,7 @@ package explore
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,6 +28,41 @@ func TestEveryTestOfTheFaultTableExists(t *testing.T) {
 		for name := range strings.SplitSeq(r[2], ", ") {
 			if !there[name] {
 				t.Errorf("fault %s: there is no %s", r[1], name)
+			}
+		}
+	}
+}
+
+func TestEveryInvariantIsListed(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\t([SL]-[A-Z-]+) `).FindAllStringSubmatch(string(doc), -1) {
+		listed[row[1]] = true
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`violate\("([SL]-[A-Z-]+)"`).FindAllStringSubmatch(string(text), -1) {
+			held[m[1]] = true
+		}
+	}
+	if len(held) < 30 || !maps.Equal(held, listed) {
+		t.Errorf("got %d invariants held, %d listed, want the same", len(held), len(listed))
+	}
+	for _, m := range Mutants() {
+		for _, name := range m.Killer {
+			if !held[name] {
+				t.Errorf("%s: nothing holds %s", m.Name, name)
 			}
 		}
 	}

@@ -30,6 +30,7 @@ type Scenario struct {
 	Bounded bool
 
 	mutant *Mutant
+	mute   string // an invariant that is not looked at
 }
 
 // Character is what kind of provider a scenario has.
@@ -45,7 +46,8 @@ type Options struct {
 	First   bool // stop at the first violation
 	Mutant  *Mutant
 
-	plain bool // without anything that makes it faster: every order, each run from its start to its end
+	mute  string // an invariant that is not looked at
+	plain bool   // without anything that makes it faster: every order, each run from its start to its end
 }
 
 // Result is what an exploration found.
@@ -101,7 +103,7 @@ func Explore(s Scenario, o Options) Result {
 }
 
 func newExplorer(s Scenario, o Options) *explorer {
-	s.mutant = o.Mutant
+	s.mutant, s.mute = o.Mutant, o.mute
 	if o.plain {
 		s.Private, s.Timeless = nil, false
 	}

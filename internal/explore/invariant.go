@@ -18,6 +18,9 @@ type Violation struct {
 }
 
 func (w *world) violate(invariant, format string, args ...any) {
+	if invariant == w.scenario.mute {
+		return
+	}
 	w.violations = append(w.violations, Violation{Invariant: invariant, Detail: fmt.Sprintf(format, args...)})
 }
 
@@ -28,7 +31,11 @@ func cutState(key store.Key) (string, bool) {
 
 // watch holds every commit of the table to what must hold at every step.
 func (w *world) watch(changes []store.Change) {
+	w.checkItems(changes)
 	for _, c := range changes {
+		if w.mover == forgerName || c.Old == nil && c.Key.SK == "INBOX" {
+			w.checkEventAuth(c.Key.PK)
+		}
 		if w.scenario.Relay {
 			if _, ok := payments.RowChange(c); ok {
 				w.stream = append(w.stream, c)

@@ -38,6 +38,7 @@ func (w *world) checkSecret(a answer, stored payment.Payment) {
 	if err != nil {
 		w.violate("S-SECRET", "%v", err)
 	}
+	w.checkText("an answer", string(raw))
 	shown := strings.Contains(string(raw), secretText)
 	if shown && a.payment.Status != payment.StatusRequiresAction {
 		w.violate("S-SECRET", "%s is told a redirect of a payment that is %s", a.actor, a.payment.Status)

@@ -60,9 +60,6 @@ func (w *world) checkRowsAndStates() {
 		if strings.Contains(content, secretText) && (!state || status != payment.StatusRequiresAction) {
 			w.violate("S-SECRET", "%s holds a redirect", key)
 		}
-		if strings.Contains(content, "tok_") && !state {
-			w.violate("S-SECRET", "%s holds a payment method", key)
-		}
 	}
 }
 

@@ -87,6 +87,7 @@ func (w *world) stand(i int, n *node) {
 func (w *world) arrive(n int) {
 	f := w.air[n]
 	w.air = slices.Delete(slices.Clone(w.air), n, n+1)
+	w.mover = "network"
 	w.note("network", f.name+" arrives", none)
 	w.reach("a late call arrived")
 	f.land(w)
@@ -96,6 +97,7 @@ func (w *world) arrive(n int) {
 func (x *explorer) take(w *world, i int, f fault) {
 	at := w.actors[i].at
 	c := at.pending
+	w.mover = at.actor.name
 	if w.trace != nil && !c.silent {
 		w.note(at.actor.name, c.name(), f)
 	}

@@ -16,6 +16,8 @@ type Mutant struct {
 	Wire     func(w *world)
 	Shop     func(w *world, name string, t store.Table) store.Table // of the participants
 	Relay    func(w *world, r *outbox.Relay)
+	Webhooks func(w *world, h psp.Webhooks) psp.Webhooks
+	Careless bool // the API takes card numbers
 	Eventual bool // reads show what was there before the last write
 
 	Answer func(w *world, p payment.Payment, key string) payment.Payment // what a repeat is told
@@ -23,4 +25,5 @@ type Mutant struct {
 	Scenario string // in which it must be killed
 	Faults   int
 	Killer   []string // the invariants of which one must catch it
+	Alone    bool     // no other invariant sees it
 }

@@ -284,7 +284,7 @@ func lastNewsWins(w *world) {
 // Mutants are all of them.
 func Mutants() []Mutant {
 	var all []Mutant
-	for _, group := range [][]Mutant{storeMutants(), pspMutants(), flowMutants(), shopMutants()} {
+	for _, group := range [][]Mutant{storeMutants(), pspMutants(), flowMutants(), shopMutants(), hookMutants(), cardMutants()} {
 		all = append(all, group...)
 	}
 	return all

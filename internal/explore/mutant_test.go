@@ -27,6 +27,13 @@ func TestEveryMutantIsKilled(t *testing.T) {
 			if !slices.ContainsFunc(by, func(name string) bool { return slices.Contains(m.Killer, name) }) {
 				t.Errorf("got %v in %d runs of %s, want one of %v", r.Violations, r.Runs, m.Scenario, m.Killer)
 			}
+			if !m.Alone {
+				return
+			}
+			r = Explore(*s, Options{Faults: m.Faults, MaxRuns: maxMutantRuns, First: true, Mutant: &m, mute: m.Killer[0]})
+			if len(r.Violations) != 0 {
+				t.Errorf("got %v, want it seen by %s alone", r.Violations, m.Killer[0])
+			}
 		})
 	}
 }

@@ -122,35 +122,6 @@ func (p *pspPort) Lookup(ctx context.Context, r psp.LookupRequest) (psp.Charge, 
 	return c, answer.err
 }
 
-// hookPort is what the provider has to do with webhooks: what a notification stands
-// for is the provider's business, and known as long as it lives.
-type hookPort struct{ w *world }
-
-var _ psp.Webhooks = (*hookPort)(nil)
-
-func (p *hookPort) Verify(d psp.Delivery) ([]psp.Notification, error) { return p.w.psp.Verify(d) }
-func (p *hookPort) Acknowledge() psp.Acknowledgement                  { return p.w.psp.Acknowledge() }
-
-// meant is what a notification stands for.
-type meant struct {
-	event psp.Event
-	err   error
-}
-
-func (p *hookPort) Parse(n psp.Notification) (psp.Event, error) {
-	m := look(p.w, func(w *world) meant {
-		e, err := w.psp.Parse(n)
-		return meant{e, err}
-	}, func(m meant) uint64 {
-		h := digestCharge(m.event.Charge) ^ digestError(m.err)
-		if r := m.event.Refund; r != nil {
-			h = mix(h ^ digestRefund(*r))
-		}
-		return digestString(h, string(m.event.Status))
-	})
-	return m.event, m.err
-}
-
 // short is the end of a key, for a trace.
 func short(key string) string {
 	if len(key) > 12 {

@@ -18,6 +18,7 @@ const maxSweeps = 60
 // recover does what the platform does in the end, free of faults.
 func (w *world) recover(r recovery) {
 	w.current = nil
+	w.mover = ""
 	w.spawned = nil // an execution that never came to run: the sweep starts another
 	w.land()
 	w.advance(durations.LeaseTTL + time.Second)
@@ -55,7 +56,7 @@ func (w *world) redeliver(all bool) {
 	for _, e := range slices.Backward(w.told) {
 		if all || !w.acked[e.ID] {
 			w.note("recovery", "deliver "+e.ID+" "+e.Type, none)
-			if _, err := w.ingest.Receive(background(), provider, w.psp.Delivery(e, w.now)); err != nil {
+			if _, err := w.ingest.Receive(background(), provider, w.delivery(e, w.now)); err != nil {
 				w.violate("L-WEBHOOK-DRAINED", "%s was refused: %v", e.ID, err)
 			}
 			w.acked = with(w.acked, e.ID, true)

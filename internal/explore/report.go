@@ -72,7 +72,7 @@ func Sometimes() []string {
 		"own write refused", "a late call arrived", "key expired at the psp", // of the explorer
 		"LateCapture", "VersionConflict", "OutcomeUnknown", "LeaseHeld", "WebhookDuplicate", "PaymentNeedsPerson",
 		"ExecutionNotStarted", "CheckoutCompensating", // metrics of the flows
-		"fence lost", "refund of late money", "void by the sweep", "stock released",
+		"forgery", "card number sent", "fence lost", "refund of late money", "void by the sweep", "stock released",
 	}
 }
 

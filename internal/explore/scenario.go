@@ -121,6 +121,12 @@ func afterScenarios() []Scenario {
 		{Name: "outbox relay", Relay: true, Timeless: true, Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), relay("relay 1"), relay("relay 2")}
 		}},
+		{Name: "forged webhooks", Private: inbox, Timeless: true, Actors: func() []*actor {
+			return []*actor{pay("api", "k", action, nil), approval(), hook("webhook"), forger()}
+		}},
+		{Name: "card data", Relay: true, Private: inbox, Timeless: true, Actors: func() []*actor {
+			return []*actor{shopper(), careless(), hook("webhook"), relay("relay")}
+		}},
 		{Name: "inbox redelivery sweep", Actors: func() []*actor {
 			return []*actor{pay("api", "k", captured, nil), hook("webhook"), again("redelivery", 0), clock(2 * time.Minute), sweep("sweep")}
 		}},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -63,7 +62,16 @@ func (s *shop) open() {
 	if err := inventory.New(s.inventory, s.w.time).Set(background(), merchant, sku, s.setting.Stock); err != nil {
 		panic(err)
 	}
-	s.inventory.committed = func([]store.Change) { s.checkStock() }
+	s.watch()
+}
+
+// watch holds every commit of the participants to what must hold at every step.
+func (s *shop) watch() {
+	s.inventory.committed = func(changes []store.Change) {
+		s.w.checkItems(changes)
+		s.checkStock()
+	}
+	s.orders.committed, s.notices.committed = s.w.checkItems, s.w.checkItems
 }
 
 // clone is the same shop of another world. It is not wired.
@@ -71,7 +79,7 @@ func (s *shop) clone(w *world) *shop {
 	c := *s
 	c.w = w
 	c.inventory, c.orders, c.notices = s.inventory.clone(), s.orders.clone(), s.notices.clone()
-	c.inventory.committed = func([]store.Change) { c.checkStock() }
+	c.watch()
 	s.waiting = slices.Clip(s.waiting)
 	c.waiting = s.waiting
 	return &c
@@ -95,7 +103,7 @@ func (s *shop) wire(core bootstrap.Core) {
 	orders := order.New(port("orders"), w.time, rule)
 	notices := notification.New(notification.Options{
 		Table: port("notifications"), Sender: notification.StoredOnly{}, Now: w.time,
-		Jitter: func(int64) int64 { return 0 }, Log: slog.New(slog.DiscardHandler),
+		Jitter: func(int64) int64 { return 0 }, Log: w.logger(),
 	})
 	s.checkouts = core.Checkouts(s, bootstrap.Told{Notices: notices})
 	s.checkouts.Spread, s.checkouts.Pause = unspread, unpaused
@@ -195,6 +203,7 @@ func (w *world) Publish(_ context.Context, events []outbox.Event) []error {
 		run: func(w *world) any {
 			for _, e := range events {
 				w.published = with(w.published, e.ID, w.published[e.ID]+1)
+				w.checkText("an event on the bus", fmt.Sprint(e))
 			}
 			return failed{}
 		},

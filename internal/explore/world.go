@@ -3,11 +3,11 @@ package explore
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/kessai/kessai/internal/api"
 	"github.com/kessai/kessai/internal/bootstrap"
 	"github.com/kessai/kessai/internal/charge"
 	"github.com/kessai/kessai/internal/payment"
@@ -49,12 +49,14 @@ type world struct {
 	ingest  *webhook.Ingest
 	applier *webhook.Applier
 	sweeper *reconcile.Sweeper
+	api     *api.Handler
 	shop    *shop // of a scenario with checkouts
 
 	life    *life  // whose own world this is; nil: a world that is explored
 	current *actor // of the process
 	actors  []standing
 	spawned []*actor // to be put in
+	mover   string   // whose step it is
 	air     []inFlight
 	queue   []psptest.Event // told by the provider, not delivered yet
 	told    []psptest.Event // everything it ever told
@@ -198,6 +200,7 @@ func (w *world) wire() {
 		w.shop.wire(core)
 	}
 	w.sweeper = core.Sweeper(w.charges, w.checkouts(core))
+	w.api = core.API(w.charges, bootstrap.Shop{}, nil, provider)
 	if m != nil && m.Wire != nil {
 		m.Wire(w)
 	}
@@ -205,8 +208,8 @@ func (w *world) wire() {
 
 func (w *world) core(way psp.Provider) bootstrap.Core {
 	return bootstrap.Core{
-		Payments: w.table, Durations: durations, Now: w.time, Meter: w, Log: slog.New(slog.DiscardHandler),
-		Providers: map[string]psp.Provider{provider: way}, Webhooks: map[string]psp.Webhooks{provider: &hookPort{w}},
+		Payments: w.table, Durations: durations, Now: w.time, Meter: w, Log: w.logger(),
+		Providers: map[string]psp.Provider{provider: way}, Webhooks: w.webhooks(),
 		NewULID: w.ulid,
 	}
 }
