@@ -109,9 +109,9 @@ Gateway and function
 	11  invoked again without an error → idempotent: TestAnotherExecutionMayRunAnywhere, TestAFinishedItemIsNotAppliedAgain
 	12  an event dropped → the reconciler: TestALostNotificationIsFoundByTheSweep, TestAPaymentWhoseWebhookIsLostForGoodIsCapturedByTheSweep
 	13  frozen past the lease → fence and version: TestAfterItsLeaseRanOutAWorkerAsksThePSPNothing, TestSchedule11ALostFenceDoesNotRefuseTheTruth
-	14  cannot start → says why, no effect: TestSettingsNameEveryFaultAtOnce, TestConfigurationThatCannotWorkIsRefused
-	15  concurrency limit → no partial effect: TestAPartialAnswerIsDeliveredAgainFromTheFirstItemItNames
-	16  out of memory within a transaction → whole or nothing: TestACommitIsWholeOrNothing, TestACommitThatDidNotHappenLeavesNothing
+	14  cannot start → says why, no effect: TestF14_AFunctionThatCannotStartNamesEverySettingAndCallsNobody, TestF14_AFunctionThatCannotStartEndsWithOneLineThatSaysWhy
+	15  concurrency limit → no partial effect: TestF15_AnInvocationRefusedByTheConcurrencyLimitIsRepeated, TestF15_AnExecutionThatTheConcurrencyLimitEndsIsFinishedByTheSweep
+	16  out of memory within a transaction → whole or nothing: TestF16_AProcessKilledWithinATransactionHasSentAllOfItOrNothing, TestEveryScheduleHolds, TestACommitIsWholeOrNothing
 	17  a process serves many requests → nothing is shared: TestRunsOfOneMachineDoNotTouchEachOther, TestPaymentSharesNothingWithItsMakers
 	18  little time left → no call that cannot be recorded: TestACallLeavesTimeToWriteItsOutcomeDown, TestASweepEndsBeforeItsTimeDoes
 

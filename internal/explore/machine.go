@@ -148,8 +148,12 @@ func lookup(path string, data map[string]any) any {
 	return here
 }
 
-// nameOf is how the state machine sees an error: by the type of the outermost.
+// nameOf is how the state machine sees an error: by the type of the outermost, or by
+// the name that Lambda itself gives one.
 func nameOf(err error) string {
+	if named, ok := err.(interface{ Name() string }); ok {
+		return named.Name()
+	}
 	t := reflect.TypeOf(err)
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -6,14 +6,42 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 )
 
-// Report explores every scenario whose name begins with only and writes a table in
-// Markdown, then each violation with its replay string. It reports whether
-// everything held.
-func Report(out io.Writer, o Options, only string) bool {
+// Sheet is how a report is written.
+type Sheet struct {
+	Out      io.Writer
+	Markdown bool // tables for a document, else for a terminal
+}
+
+// row writes one row of a table. The first column is text; widths are those of the
+// terminal.
+func (s Sheet) row(cells ...string) {
+	if s.Markdown {
+		write(s.Out, "| %s |\n", strings.Join(cells, " | "))
+		return
+	}
+	write(s.Out, "%-38s", cells[0])
+	for _, cell := range cells[1:] {
+		write(s.Out, " %11s", cell)
+	}
+	write(s.Out, "\n")
+}
+
+// head is the first row.
+func (s Sheet) head(cells ...string) {
+	s.row(cells...)
+	if s.Markdown {
+		write(s.Out, "|---%s|\n", strings.Repeat("|--:", len(cells)-1))
+	}
+}
+
+// Report explores every scenario whose name begins with only and writes a table,
+// then each violation with its replay string. It reports whether everything held.
+func Report(s Sheet, o Options, only string) bool {
 	var chosen []Scenario
 	for _, s := range Scenarios() {
 		if strings.HasPrefix(s.Name, only) {
@@ -21,27 +49,32 @@ func Report(out io.Writer, o Options, only string) bool {
 		}
 	}
 	reached := map[string]int{}
-	write(out, "Up to %d faults.\n\n| scenario | runs | states | different ends | violations |\n|---|--:|--:|--:|--:|\n", o.Faults)
+	write(s.Out, "Up to %d faults.\n\n", o.Faults)
+	s.head("scenario", "runs", "states", "ends", "search", "violations")
 	var violations []Violation
+	var runs, states, ends, whole int
 	for i, r := range exploreAll(chosen, o) {
 		result := <-r
-		bounded := ""
-		if !result.Complete {
-			bounded = " (bounded)"
+		search := "bounded"
+		if result.Complete {
+			search = "whole"
+			whole++
 		}
-		write(out, "| %s | %d%s | %d | %d | %d |\n", chosen[i].Name, result.Runs, bounded, result.States, result.Ends, result.Violating)
+		s.row(chosen[i].Name, strconv.Itoa(result.Runs), strconv.Itoa(result.States), strconv.Itoa(result.Ends), search, strconv.Itoa(result.Violating))
+		runs, states, ends = runs+result.Runs, states+result.States, ends+result.Ends
 		violations = append(violations, sortedViolations(result.Violations)...)
 		for name, n := range result.Reached {
 			reached[name] += n
 		}
 	}
+	s.row(fmt.Sprintf("all %d", len(chosen)), strconv.Itoa(runs), strconv.Itoa(states), strconv.Itoa(ends), fmt.Sprintf("%d whole", whole), strconv.Itoa(len(violations)))
 	for _, v := range violations {
-		write(out, "\n%s: %s\n  make explore REPLAY='%s'\n", v.Invariant, v.Detail, v.Replay)
+		write(s.Out, "\n%s: %s\n  make explore REPLAY='%s'\n", v.Invariant, v.Detail, v.Replay)
 	}
 	missing := missed(reached, only)
 	if o.Faults > 0 {
 		for _, name := range missing {
-			write(out, "\nnever reached: %s\n", name)
+			write(s.Out, "\nnever reached: %s\n", name)
 		}
 	}
 	return len(violations) == 0 && (o.Faults == 0 || len(missing) == 0)
@@ -85,15 +118,16 @@ func missed(reached map[string]int, only string) []string {
 
 // Baselines explores naive handlers under the same faults and writes how often each
 // violated what.
-func Baselines(out io.Writer, o Options) {
-	write(out, "\nThe same schedules, other designs, up to %d faults.\n\n| design | runs | violating runs | invariants |\n|---|--:|--:|---|\n", o.Faults)
-	for _, s := range baselines() {
-		r := Explore(s, o)
+func Baselines(s Sheet, o Options) {
+	write(s.Out, "\nThe same schedules, other designs, up to %d faults.\n\n", o.Faults)
+	s.head("design", "runs", "violating", "invariants")
+	for _, design := range baselines() {
+		r := Explore(design, o)
 		names := map[string]bool{}
 		for _, v := range r.Violations {
 			names[v.Invariant] = true
 		}
-		write(out, "| %s | %d | %d | %s |\n", s.Name, r.Runs, r.Violating, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+		s.row(design.Name, strconv.Itoa(r.Runs), strconv.Itoa(r.Violating), strings.Join(slices.Sorted(maps.Keys(names)), ", "))
 	}
 }
 

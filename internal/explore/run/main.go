@@ -16,6 +16,7 @@ func main() {
 	runs := flag.Int("runs", 0, "the most runs of a scenario, 0 for all")
 	only := flag.String("scenario", "", "explore only scenarios whose name begins so")
 	replay := flag.String("replay", "", "show the run that a replay string stands for")
+	markdown := flag.Bool("markdown", false, "write the tables for a document")
 	flag.Parse()
 	debug.SetGCPercent(400) // short-lived garbage, and memory to spare
 	if *replay != "" {
@@ -28,9 +29,10 @@ func main() {
 		return
 	}
 	o := explore.Options{Faults: *faults, MaxRuns: *runs}
-	held := explore.Report(os.Stdout, o, *only)
+	sheet := explore.Sheet{Out: os.Stdout, Markdown: *markdown}
+	held := explore.Report(sheet, o, *only)
 	if *only == "" {
-		explore.Baselines(os.Stdout, o)
+		explore.Baselines(sheet, o)
 	}
 	if !held {
 		os.Exit(1)
