@@ -52,8 +52,8 @@ nothing that the first repaired, and reports again what needs review.
 What fails, and what then: the PSP or the store gives no answer, and the run stays
 running where it was; after too many such stops in a row it is failed, and another
 may be begun. Two workers on one run do the same; the slower one's page is dropped.
-A process that dies between a repair and its note leaves a finding that needs review
-and is right again; the payment's journal tells who repaired it.
+A process that dies between a repair and its note may leave a finding open that is
+right again; the payment's journal tells who repaired it.
 
 What it does not do: it compares no fees and no payouts, and of disputes only what
 webhooks told, since no PSP is asked about them; and it reads no more than the known

@@ -1,10 +1,15 @@
 package audit_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/kessai/kessai/internal/audit"
+	"github.com/kessai/kessai/internal/checkout/sagatest"
 	"github.com/kessai/kessai/internal/flowtest"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp"
@@ -65,6 +70,77 @@ func TestPaymentsOfOtherPSPsAreNotCompared(t *testing.T) {
 	w.wantFindings(run, "missing_here needs_review")
 	if f := w.raw(run)[0]; f.Here != "a payment at other" {
 		t.Errorf("got %q, want where the payment is", f.Here)
+	}
+}
+
+// The row's reference is nobody's, so that the PSP tells nothing when it is asked by
+// it: the payment is driven on, which asks by its id.
+func TestAPaymentOfWhichThePSPTellsNothingIsDrivenOn(t *testing.T) {
+	w := newWorld(t)
+	p := w.charged("k", psptest.TokenTimeoutCapturedSilent, payment.StatusProcessing)
+	row := strings.Replace(w.settled(p), w.charge(p).Reference, "ch_typo", 1)
+	if p.PSPReference != "" {
+		t.Fatalf("got reference %q, want none known", p.PSPReference)
+	}
+	w.Clock.Advance(2 * time.Minute) // it is due, and nobody comes
+	w.wantFindings(w.run(ofFile(row, false)), "status_differs driven_on")
+	rows := w.Rows(p.ID)
+	if last := rows[len(rows)-1]; last.Type != "payment.captured" || last.Source != "reconciler" {
+		t.Errorf("got %+v, want the capture by the reconciler", last)
+	}
+	w.wantFindings(w.run(ofFile(row, false)), "missing_here needs_review") // now the reference is known to be wrong
+	w.Want(p.ID, payment.StatusCaptured)
+}
+
+// Something was recorded, but not what the row tells of.
+func TestARepairCountsOnlyWhenTheDifferenceIsGone(t *testing.T) {
+	w := newWorld(t)
+	p := w.charged("k", psptest.TokenCaptured, payment.StatusCaptured)
+	w.PSP.RefundDirect(string(p.ID), 20)
+	w.PSP.Drain()
+	row := fmt.Sprintf("%s,%s,refund,rf_other,10,JPY\n", w.charge(p).Reference, p.ID)
+	w.wantFindings(w.run(ofFile(row, false)), "refund_unmatched needs_review")
+	if got := w.Payment(p.ID).AmountRefunded(); got != 20 {
+		t.Errorf("got %d refunded, want the 20 that the psp told of", got)
+	}
+}
+
+// idle drives no checkout on.
+type idle struct{}
+
+func (idle) Repair(context.Context, string) error { return nil }
+
+func TestACheckoutThatDoesNotMoveNeedsReview(t *testing.T) {
+	w := newWorld(t)
+	c := w.Bought("1", sagatest.Basket{Token: psptest.TokenPending})
+	w.Rough = true
+	w.OnStart = func(string) error { return errors.New("no executions today") }
+	w.PSP.Approve(string(c.PaymentID))
+	w.Deliver(w.PSP.Drain()...)
+	w.OnStart = nil
+	w.Clock.Advance(time.Hour)
+	repairs := w.audit.Checkouts
+	w.audit.Checkouts = idle{}
+	w.wantFindings(w.completed(), "order_missing needs_review")
+	w.audit.Checkouts = repairs
+	w.wantFindings(w.completed(), "order_missing resumed")
+	w.Settle()
+}
+
+// What the feed tells of after the period is another run's.
+func TestWhatHappenedAfterThePeriodIsNotLookedAt(t *testing.T) {
+	w := newWorld(t)
+	w.charged("before", psptest.TokenCaptured, payment.StatusCaptured)
+	end := w.Clock.Now()
+	w.Clock.Advance(time.Millisecond)
+	w.charged("after", psptest.TokenCaptured, payment.StatusCaptured)
+	for _, tt := range []struct {
+		to   time.Time
+		want int64
+	}{{end.Add(-time.Millisecond), 0}, {end, 1}, {end.Add(time.Millisecond), 2}} {
+		if run := w.run(func(r *audit.Request) { r.To = tt.to }); run.Payments != tt.want || run.Status != audit.StatusCompleted {
+			t.Errorf("until %s: got %d payments (%s), want %d", tt.to, run.Payments, run.Status, tt.want)
+		}
 	}
 }
 
