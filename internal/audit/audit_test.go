@@ -398,15 +398,3 @@ func TestADeadWorkerLosesNothing(t *testing.T) {
 		})
 	}
 }
-
-func TestAnUnknownPSPHasNoRun(t *testing.T) {
-	w := newWorld(t)
-	r := w.request("key")
-	r.PSP = "other"
-	if _, _, err := w.audit.Start(t.Context(), r); !errors.Is(err, audit.ErrUnknownPSP) {
-		t.Errorf("got %v, want ErrUnknownPSP", err)
-	}
-	if _, err := w.audit.Continue(t.Context(), "rec_x"); !errors.Is(err, audit.ErrNotFound) {
-		t.Errorf("got %v, want ErrNotFound", err)
-	}
-}

@@ -191,3 +191,15 @@ func TestASlowWorkerDoesNotTurnARunBack(t *testing.T) {
 		t.Errorf("got %+v, %v, want it as it was", now, err)
 	}
 }
+
+func TestAnUnknownPSPHasNoRun(t *testing.T) {
+	w := newWorld(t)
+	r := w.request("key")
+	r.PSP = "other"
+	if _, _, err := w.audit.Start(t.Context(), r); !errors.Is(err, audit.ErrUnknownPSP) {
+		t.Errorf("got %v, want ErrUnknownPSP", err)
+	}
+	if _, err := w.audit.Continue(t.Context(), "rec_x"); !errors.Is(err, audit.ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+}

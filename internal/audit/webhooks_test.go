@@ -166,6 +166,26 @@ func TestALateNotificationThatDisagreesNeedsReview(t *testing.T) {
 	w.Pass(2 * time.Minute)
 }
 
+// A notification may come before its payment; only one that has waited in vain tells
+// of money that nobody here owns.
+func TestANotificationThatWaitsForItsPaymentIsNoFinding(t *testing.T) {
+	w := logOnly(t)
+	more := &provider{Fake: w.PSP}
+	w.audit.Providers[flowtest.PSP] = more
+	more.add("pay_"+flowtest.ULID(77), psp.StatusCaptured, 9)
+	event := w.PSP.Push(psp.Event{Status: psp.StatusCaptured, Charge: more.extra[0]})
+	w.Receive(event)
+	w.Store.TakeChanges()
+	w.Clock.Advance(flowtest.Durations.PaymentExpiry - time.Millisecond)
+	w.wantFindings(w.completed())
+	w.Clock.Advance(time.Millisecond)
+	w.wantFindings(w.completed(), "missing_here needs_review")
+	w.WantItem(event, webhook.StatusReceived) // to quarantine it is the sweep's
+	w.Pass(time.Minute)
+	w.WantItem(event, webhook.StatusQuarantined)
+	w.wantFindings(w.completed(), "missing_here needs_review")
+}
+
 // What a notification says is never recorded because it is in the log.
 func TestWhatOnlyAWebhookSaysNeedsReview(t *testing.T) {
 	w := logOnly(t)
