@@ -64,7 +64,7 @@ func newProduct(ctx context.Context, s settings) (*product, error) {
 	deliveries := core.Deliveries()
 	bus := newBus((&eventbridge.Deliveries{Deliverer: deliveries}).Handle, log)
 	applying := &stream.Webhooks{Applier: core.Applier(charges), Log: log}
-	relaying := &stream.Outbox{Carrier: &outbox.Relay{Publisher: bus, Sagas: checkouts, Merchants: deliveries}, Log: log}
+	relaying := &stream.Outbox{Carrier: &outbox.Relay{Publisher: bus, Sagas: checkouts, Merchants: deliveries}, Watch: core.Watch(), Log: log}
 	table.Subscribe("webhook-apply", dynamo.StreamHandler(applying.Handle))
 	table.Subscribe("outbox-relay", dynamo.StreamHandler(relaying.Handle))
 
@@ -85,7 +85,7 @@ func newProduct(ctx context.Context, s settings) (*product, error) {
 	return &product{
 		api:      &gateway{authorize: authorizer.Handle, api: merchantAPI.Handle, console: core.Console(checkouts, operatorKeys, true).Handle},
 		webhooks: functionURL(intake.Handle), simulator: sim, table: table, saga: saga, bus: bus,
-		sweeper: &bootstrap.Sweep{Sweeper: core.Sweeper(charges, checkouts)}, notices: notices, every: s.durations.ReconcileEvery, log: log,
+		sweeper: core.Sweep(charges, checkouts), notices: notices, every: s.durations.ReconcileEvery, log: log,
 	}, nil
 }
 

@@ -50,6 +50,8 @@ func (h *Handler) eventRoutes() []route {
 		{http.MethodPost, pathEndpoint + "/rotate", merchant.RoleMerchant, h.rotateEndpoint},
 		{http.MethodPost, pathEndpoint + "/test", merchant.RoleMerchant, h.testEndpoint},
 		{http.MethodGet, pathEvents, merchant.RoleMerchant, h.readFeed},
+		{http.MethodGet, pathResend, merchant.RoleOperator, h.getResend}, // before the path with an id
+		{http.MethodPost, pathResend, merchant.RoleOperator, h.resendEvents},
 		{http.MethodGet, pathEvents + "/{id}", merchant.RoleMerchant, h.getEvent},
 		{http.MethodPost, pathEvents + "/{id}/redeliver", merchant.RoleMerchant, h.redeliverEvent},
 		{http.MethodPost, pathEvents + "/redeliver", merchant.RoleOperator, h.redeliverEvents},

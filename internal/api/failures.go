@@ -13,6 +13,7 @@ import (
 	"github.com/kessai/kessai/internal/inventory"
 	"github.com/kessai/kessai/internal/merchant"
 	"github.com/kessai/kessai/internal/order"
+	"github.com/kessai/kessai/internal/outbox"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/problem"
 	"github.com/kessai/kessai/internal/store"
@@ -39,6 +40,7 @@ var refusals = []struct {
 	{inventory.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
 	{order.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
 	{delivery.ErrNotFound, problem.New(problem.NotFound, detailNotFound)},
+	{outbox.ErrNoRecovery, problem.New(problem.NotFound, detailNotFound)},
 	{delivery.ErrNoEndpoint, problem.New(problem.NotFound, detailNotFound)},
 	{delivery.ErrDisabled, problem.New(problem.InvalidStatus, "The webhook endpoint is disabled. Set it again first.")},
 	{checkout.ErrOver, problem.New(problem.InvalidStatus, "The checkout has ended.")},

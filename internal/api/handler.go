@@ -76,6 +76,7 @@ type Config struct {
 	Notifications Notifications
 
 	Deliveries Deliveries
+	Recovery   Recovery
 	Feed       Feed
 	// CheckEndpoint says whether merchants' events may be posted to an address.
 	CheckEndpoint func(url string) error

@@ -35,6 +35,7 @@ import (
 	"github.com/kessai/kessai/internal/merchant"
 	"github.com/kessai/kessai/internal/notification"
 	"github.com/kessai/kessai/internal/order"
+	"github.com/kessai/kessai/internal/outbox"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp"
 	"github.com/kessai/kessai/internal/reconcile"
@@ -140,7 +141,7 @@ func (c Core) SagaStep(stock checkout.Stock) checkout.Handler {
 
 // Sweeper finishes what nobody finished.
 func (c Core) Sweeper(charges *charge.Service, checkouts *checkout.Service) *reconcile.Sweeper {
-	applier, deliveries := c.Applier(charges), c.Deliveries()
+	applier, deliveries, recoverer := c.Applier(charges), c.Deliveries(), c.Recoverer()
 	return &reconcile.Sweeper{
 		Index: c.Payments, Now: c.Now, Meter: c.Meter, Log: c.Log,
 		Repairs: map[reconcile.Kind]reconcile.Repair{
@@ -157,15 +158,27 @@ func (c Core) Sweeper(charges *charge.Service, checkouts *checkout.Service) *rec
 				merchantID, eventID, _ := strings.Cut(id, "#")
 				return deliveries.Deliver(ctx, merchantID, eventID)
 			},
+			reconcile.KindHeartbeat: c.Pulse().Beat,
+			reconcile.KindRecovery:  func(ctx context.Context, _ string) error { return recoverer.Recover(ctx) },
 		},
 	}
 }
 
 // Sweep is the schedule's handler.
-type Sweep struct{ Sweeper *reconcile.Sweeper }
+type Sweep struct {
+	Sweeper *reconcile.Sweeper
+	Pulse   *outbox.Pulse
+	Log     *slog.Logger
+}
 
-// Handle runs one sweep. Its report is the function's result.
-func (s *Sweep) Handle(ctx context.Context) (reconcile.Report, error) { return s.Sweeper.Sweep(ctx) }
+// Handle runs one sweep. Its report is the function's result. The process's first one
+// makes the heartbeats, if nobody has; a sweep without them is better than none.
+func (s *Sweep) Handle(ctx context.Context) (reconcile.Report, error) {
+	if err := s.Pulse.Start(ctx); err != nil {
+		s.Log.WarnContext(ctx, "no heartbeats", "reason", err.Error())
+	}
+	return s.Sweeper.Sweep(ctx)
+}
 
 // Told says whether the buyer of a checkout was notified.
 type Told struct{ Notices *notification.Participant }
@@ -265,7 +278,7 @@ func (c Core) API(charges *charge.Service, shop Shop, merchants *merchant.Servic
 		Charges: charges, Lists: c.Payments, Inbox: c.Payments, Merchants: merchants,
 		Checkouts: shop.Checkouts, CheckoutLists: c.Payments,
 		Stock: shop.Stock, Orders: shop.Orders, Notifications: shop.Notices,
-		Deliveries: c.Deliveries(), Feed: c.Payments, CheckEndpoint: webhookclient.New(c.LocalEndpoints).CheckURL,
+		Deliveries: c.Deliveries(), Recovery: c.Recoverer(), Feed: c.Payments, CheckEndpoint: webhookclient.New(c.LocalEndpoints).CheckURL,
 		Reconciliations: c.Audit(charges, shop), ReconciliationLists: c.Payments,
 		Settings: api.Settings{
 			DefaultPSP: defaultPSP, PSPs: slices.Sorted(maps.Keys(c.Providers)),

@@ -179,7 +179,7 @@ func OutboxRelay() (*stream.Outbox, error) {
 	core, bus := e.core(a), e.Required("EVENT_BUS_NAME")
 	checkouts := core.Checkouts(a.starter(e.Required("STATE_MACHINE_ARN")), nil)
 	relay := &outbox.Relay{Publisher: a.publisher(bus), Sagas: checkouts, Merchants: core.Deliveries()}
-	return &stream.Outbox{Carrier: relay, Log: core.Log}, e.Err()
+	return &stream.Outbox{Carrier: relay, Watch: core.Watch(), Log: core.Log}, e.Err()
 }
 
 // EventDelivery is the handler of the bus's rule.
@@ -204,7 +204,7 @@ func Reconcile() (*Sweep, error) {
 	core, notices := e.core(a), a.table(e.Required("NOTIFICATIONS_TABLE"))
 	core.Webhooks = readers(core.Providers)
 	checkouts := core.Checkouts(a.starter(e.Required("STATE_MACHINE_ARN")), Told{Notices(notices, core.Log)})
-	return &Sweep{core.Sweeper(core.Charges(), checkouts)}, e.Err()
+	return core.Sweep(core.Charges(), checkouts), e.Err()
 }
 
 // Console is the handler of the operator's pages.

@@ -79,6 +79,7 @@ func dueRow(e reconcile.Due) due {
 		it := webhook.Item{PSP: name, EventID: eventID}
 		return due{"webhook", e.ID, Path + "/webhooks/" + it.ID()}
 	case reconcile.KindDelivery: // has no page: the merchant sees it with the event
+	case reconcile.KindHeartbeat, reconcile.KindRecovery: // the outbox's own
 	}
 	return due{Kind: string(e.Kind), ID: e.ID}
 }

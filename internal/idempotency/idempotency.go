@@ -10,9 +10,11 @@
 package idempotency
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -129,4 +131,26 @@ func (r Record) Expired(now time.Time, ttl time.Duration, atRest bool) bool {
 type Claim struct {
 	Record Record
 	Seen   *Record // nil: there must be none
+}
+
+// Records finds records.
+type Records interface {
+	// Record reads consistently, or returns ErrNoRecord.
+	Record(ctx context.Context, merchantID, hash string) (Record, error)
+}
+
+// Begin looks for the record of a request whose resource is always at rest: again when
+// it was done before, else the claim to write with what it does. fresh is the record
+// that it would leave. Errors: ErrKeyReused, or the store's.
+func Begin(ctx context.Context, records Records, fresh Record, ttl time.Duration) (claim Claim, again bool, err error) {
+	rec, err := records.Record(ctx, fresh.MerchantID, fresh.Hash)
+	switch {
+	case errors.Is(err, ErrNoRecord):
+		return Claim{Record: fresh}, false, nil
+	case err != nil:
+		return Claim{}, false, fmt.Errorf("read idempotency record: %w", err)
+	case rec.Expired(fresh.CreatedAt, ttl, true):
+		return Claim{Record: fresh, Seen: &rec}, false, nil
+	}
+	return Claim{}, true, rec.Check(fresh.Fingerprint)
 }

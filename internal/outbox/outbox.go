@@ -1,16 +1,3 @@
-/*
-Package outbox carries committed journal rows out: to the event bus, and to the
-sagas that wait for their payment's news.
-
-A journal row is written in one transaction with the state that it tells of. The
-table's change stream brings each row here at least once and in order per
-payment. Its event has an id made of what it is about and the version, so that a
-consumer drops repeats by id, orders by version, and finds gaps by it.
-
-What fails and what then: an event that could not be published, or whose saga
-could not be woken, is reported, and its row comes again. What an outage longer than
-the stream remembers swallows is found by the sweep, where something is due.
-*/
 package outbox
 
 import (
@@ -35,6 +22,10 @@ type Event struct {
 	CheckoutID string // the checkout concerned, "" when there is none
 	Status     string // of the subject, after the event
 	Data       map[string]any
+
+	// Again counts how often it was brought back into the stream. It is no part of
+	// what leaves.
+	Again int64
 }
 
 // EventID is the id of the event of a row: the same wherever the row is seen.

@@ -4,7 +4,9 @@ Package reconcile finishes what nobody finished.
 Whatever is not at rest has a due date in a sparse index. A sweep reads what is
 due, reads each thing again, and hands it to the flow that owns it: a payment in
 doubt or past its deadline, an inbox item that was not applied, a checkout that
-stands still. Repairs go through the same doors as everything else.
+stands still. Repairs go through the same doors as everything else. The outbox has
+its part in it: its heartbeats are due every few minutes, and what the stream lost is
+sent again by a recovery that stays due until it is done, a part of it each sweep.
 
 The sweep decides nothing by itself, takes no action on an index entry alone, and
 is safe to run twice at once. What fails is put off by the flow, with back-off, so
@@ -33,6 +35,9 @@ const (
 	KindWebhook  Kind = "webhook"
 	KindCheckout Kind = "checkout"
 	KindDelivery Kind = "delivery"
+	// KindHeartbeat is of the outbox, and so is KindRecovery.
+	KindHeartbeat Kind = "heartbeat"
+	KindRecovery  Kind = "recovery"
 )
 
 // Due is one thing that is due.

@@ -112,7 +112,7 @@ func (t *Table) DuePage(ctx context.Context, shardNumber int, at time.Time, limi
 
 var kinds = map[string]reconcile.Kind{
 	pkPayment: reconcile.KindPayment, pkWebhook: reconcile.KindWebhook, pkCheckout: reconcile.KindCheckout,
-	pkDelivery: reconcile.KindDelivery,
+	pkDelivery: reconcile.KindDelivery, pkHeartbeat: reconcile.KindHeartbeat, pkRecovery: reconcile.KindRecovery,
 }
 
 // ignoreCondition treats a condition that does not hold as nothing to do.

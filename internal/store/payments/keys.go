@@ -3,6 +3,7 @@ package payments
 import (
 	"fmt"
 	"hash/fnv"
+	"strconv"
 	"strings"
 
 	"github.com/kessai/kessai/internal/payment"
@@ -54,6 +55,19 @@ func referenceKey(merchantID, reference string, id payment.ID) store.Key {
 func inboxKey(psp, eventID string) store.Key {
 	return store.Key{PK: pkWebhook + psp + "#" + eventID, SK: skInbox}
 }
+
+// Places of the outbox. Each heartbeat is in a partition of its own, so that they are
+// spread over the parts of the table's stream, whose filter knows their sort key.
+const (
+	pkHeartbeat = "HEARTBEAT#"
+	skBeat      = "BEAT"
+	pkRecovery  = "OUTBOX#"
+)
+
+func heartbeatKey(n int) store.Key { return store.Key{PK: pkHeartbeat + strconv.Itoa(n), SK: skBeat} }
+
+// recoveryKey is the place of the recovery; there is one.
+var recoveryKey = store.Key{PK: pkRecovery + "recovery", SK: "GAP"}
 
 // Shards of each queue of IndexDue. Eight keep each below a partition's 1,000
 // write units a second at 8,000 changes of due dates a second in all.

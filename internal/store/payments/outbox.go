@@ -23,7 +23,7 @@ func RowChange(c store.Change) (outbox.Event, bool) {
 	return outbox.Event{
 		ID: outbox.EventID(subject, row.Version), Type: row.Type, Subject: subject, Version: row.Version, At: row.At,
 		Source: string(row.Source), MerchantID: r.str("merchant_id"), CheckoutID: r.str("checkout_id"),
-		Status: reader(row.Data).str("status"), Data: row.Data,
+		Status: reader(row.Data).str("status"), Data: row.Data, Again: r.num(attrWake),
 	}, true
 }
 
