@@ -64,9 +64,9 @@ func (s *Service) notified(ctx context.Context, run Run, it webhook.Item) (told 
 	if it.Status == webhook.StatusReceived && !s.late(it) {
 		return false, nil // the stream or the sweep comes to it
 	}
-	event, err := it.Read(s.Webhooks[run.PSP])
-	if err != nil {
-		return false, nil // it tells of nothing
+	event, told := s.read(it)
+	if !told {
+		return false, nil
 	}
 	p, found, err := s.payment(ctx, event.Charge.PaymentID)
 	if err != nil {
@@ -86,6 +86,12 @@ func (s *Service) notified(ctx context.Context, run Run, it webhook.Item) (told 
 		return true, s.deliver(ctx, run, it, all, compare)
 	}
 	return true, s.settle(ctx, run, p, compare)
+}
+
+// read is what an item says; told is false when it says nothing that matters here.
+func (s *Service) read(it webhook.Item) (e psp.Event, told bool) {
+	e, err := it.Read(s.Webhooks[it.PSP])
+	return e, err == nil
 }
 
 // late reports a received item that nobody came to: the sweep should have, at least
