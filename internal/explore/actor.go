@@ -49,6 +49,7 @@ type life struct {
 	answer  any // of the call it stopped at
 	effects []func(w *world)
 	ids     int
+	timed   bool // it looked at the clock since the last answer
 	dead    bool
 }
 
@@ -73,7 +74,7 @@ func begin(s *Scenario, a *actor, reached map[string]int) (*life, *call) {
 // call, nil at its end.
 func (p *life) resume(n *node) *call {
 	p.answer, p.w.now = n.answer, n.now
-	p.effects = nil
+	p.effects, p.timed = nil, false
 	c, _ := p.next()
 	return c
 }

@@ -48,7 +48,7 @@ func naives() []naive {
 			return n.charge()
 		}},
 		{"a lock around it", func(n *naivePayment) error {
-			now := n.w.now.UnixMilli()
+			now := n.w.time().UnixMilli()
 			err := n.table.Write(background(), store.Write{
 				Kind: store.Put, Key: naiveMutex, Item: store.Item{"until": now + naiveLock.Milliseconds()},
 				If: store.Any(store.Absent(), store.Less("until", now)),

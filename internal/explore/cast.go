@@ -207,7 +207,7 @@ func again(name string, n int) *actor {
 }
 
 func (w *world) deliver(e psptest.Event) {
-	if _, err := w.ingest.Receive(background(), provider, w.delivery(e, w.now)); err != nil {
+	if _, err := w.ingest.Receive(background(), provider, w.delivery(e, w.time())); err != nil {
 		return // no acknowledgement: it comes again
 	}
 	w.effect(func(w *world) { w.acked = with(w.acked, e.ID, true) })
@@ -219,7 +219,7 @@ func (w *world) deliver(e psptest.Event) {
 func sweep(name string) *actor {
 	return process(name, somethingDue, func(w *world) {
 		for shard := w.nextShard(0); shard >= 0; shard = w.nextShard(shard + 1) {
-			page, _, err := w.table.DuePage(background(), shard, w.now, 50, "")
+			page, _, err := w.table.DuePage(background(), shard, w.time(), 50, "")
 			if err != nil {
 				continue
 			}

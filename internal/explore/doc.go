@@ -16,8 +16,8 @@ until the clock goes, ids depend on the actor alone, and nothing runs beside: a
 failure prints one string that replays it.
 
 A process runs over a world of its own, which is empty, and learns of the explored
-one by the answers to its calls alone. So it is a function of what it is told: its
-code runs once for each history of answers, and a world is nothing but tables, the
+one by the answers to its calls alone. So it is a function of what it is told, and of the
+time where it looks at the clock: its code runs once for each history of that, and a world is nothing but tables, the
 provider, what is on its way, the time, and where in its lives each actor stands. It
 is copied at each fork, with what it shares copied when it is written. Where a process
 has to be brought to an old point again it is told the same, and the search ends with

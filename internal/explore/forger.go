@@ -170,7 +170,7 @@ func forger() *actor {
 				name: func() string { return "posts " + f.name }, guard: func(w *world) bool { return len(w.told) > 0 },
 				run: func(w *world) any { return w.told[0] }, digest: digestEvent,
 			}).(psptest.Event)
-			route, d := f.post(w.now, read, w.psp.Delivery(read, w.now).Body)
+			route, d := f.post(w.time(), read, w.psp.Delivery(read, w.now).Body)
 			_, err := w.ingest.Receive(background(), route, d)
 			w.effect(func(w *world) {
 				w.reach("forgery")

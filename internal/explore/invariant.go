@@ -31,7 +31,6 @@ func cutState(key store.Key) (string, bool) {
 
 // watch holds every commit of the table to what must hold at every step.
 func (w *world) watch(changes []store.Change) {
-	w.checkItems(changes)
 	for _, c := range changes {
 		if w.mover == forgerName || c.Old == nil && c.Key.SK == "INBOX" {
 			w.checkEventAuth(c.Key.PK)

@@ -25,7 +25,7 @@ func (w *world) checkAnswer(a answer) {
 	if a.err != nil || a.payment.ID == "" {
 		return
 	}
-	stored := w.payment(a.payment.ID)
+	stored := w.status(a.payment.ID)
 	w.checkSecret(a, stored)
 	w.checkTrue(a, stored)
 	w.checkSame(a)
@@ -33,7 +33,7 @@ func (w *world) checkAnswer(a answer) {
 
 // checkSecret is S-SECRET: a payment that is over shows nobody a redirect or a
 // client secret, so that no customer pays for what has ended.
-func (w *world) checkSecret(a answer, stored payment.Payment) {
+func (w *world) checkSecret(a answer, stored payment.Status) {
 	raw, err := json.Marshal(a.payment.View())
 	if err != nil {
 		w.violate("S-SECRET", "%v", err)
@@ -43,18 +43,19 @@ func (w *world) checkSecret(a answer, stored payment.Payment) {
 	if shown && a.payment.Status != payment.StatusRequiresAction {
 		w.violate("S-SECRET", "%s is told a redirect of a payment that is %s", a.actor, a.payment.Status)
 	}
-	if shown && stored.Status.Terminal() {
-		w.violate("S-SECRET", "%s is told a redirect, the payment is %s", a.actor, stored.Status)
+	if shown && stored.Terminal() {
+		w.violate("S-SECRET", "%s is told a redirect, the payment is %s", a.actor, stored)
 	}
 }
 
 // checkTrue is S-ANSWER-TRUE: an end that a client was told is committed.
-func (w *world) checkTrue(a answer, stored payment.Payment) {
-	if a.payment.Status.Terminal() && a.payment.Status != stored.Status && stored.Status != payment.StatusRefunded {
-		w.violate("S-ANSWER-TRUE", "%s is told %s, the payment is %s", a.actor, a.payment.Status, stored.Status)
+func (w *world) checkTrue(a answer, stored payment.Status) {
+	if a.payment.Status.Terminal() && a.payment.Status != stored && stored != payment.StatusRefunded {
+		w.violate("S-ANSWER-TRUE", "%s is told %s, the payment is %s", a.actor, a.payment.Status, stored)
 	}
-	if a.payment.Version > stored.Version {
-		w.violate("S-ANSWER-TRUE", "%s is told of version %d, the payment is at %d", a.actor, a.payment.Version, stored.Version)
+	row := w.rows.rows[store.Key{PK: "PAYMENT#" + string(a.payment.ID), SK: "STATE"}]
+	if version := number(row, "version"); a.payment.Version > version {
+		w.violate("S-ANSWER-TRUE", "%s is told of version %d, the payment is at %d", a.actor, a.payment.Version, version)
 	}
 }
 

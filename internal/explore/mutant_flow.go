@@ -112,7 +112,7 @@ func pspMutants() []Mutant {
 			Name: "refund_with_a_new_key", Scenario: "refund key window", Faults: 1, Killer: []string{"S-KEY-STABLE", "S-REFUND-BOUND"},
 			Provider: func(w *world, p psp.Provider) psp.Provider {
 				return &crookedWay{Provider: p, refund: func(ctx context.Context, r psp.RefundRequest) (psp.Refund, error) {
-					r.Key += w.now.Format("150405")
+					r.Key += w.time().Format("150405")
 					return p.Refund(ctx, r)
 				}}
 			},

@@ -13,11 +13,19 @@ type node struct {
 	parent  *node
 	answer  any       // that led here from the parent
 	now     time.Time // the actor's clock since then
-	seen    uint64    // digest of all answers and their times
+	seen    uint64    // digest of all answers, and of the time where it was looked at
 	pending *call     // nil: it is at its end
 	effects []func(w *world)
-	next    map[uint64]*node
+	next    map[uint64]*step
 	life    *life // that stands here, nil when it went on or was ended
+}
+
+// step is where an answer leads. Most actors that get it do not look at the clock then:
+// they go the same way whatever it shows.
+type step struct {
+	to    *node
+	timed bool
+	at    map[int64]*node // of one that looks
 }
 
 // maxLives is how many processes stand still at nodes where another answer may come.
@@ -39,7 +47,7 @@ func (l *lives) root(a *actor) *node {
 	if n := l.roots[key]; n != nil {
 		return n
 	}
-	n := &node{actor: a, now: start, next: map[uint64]*node{}}
+	n := &node{actor: a, now: start, next: map[uint64]*step{}}
 	l.roots[key] = n
 	p, c := l.begin(n)
 	n.pending, n.effects = c, p.effects
@@ -54,18 +62,31 @@ func (l *lives) begin(root *node) (*life, *call) {
 
 // follow is where an answer leads.
 func (l *lives) follow(from *node, answer any, now time.Time) *node {
-	seen := mix(digestNumber(from.seen*fnvPrime^from.pending.digest(answer), now.UnixMilli()))
-	if n := from.next[seen]; n != nil && !l.forget {
-		return n
+	told := mix(from.seen*fnvPrime ^ from.pending.digest(answer))
+	s := from.next[told]
+	if s != nil && !l.forget {
+		if !s.timed {
+			return s.to
+		}
+		if n := s.at[now.UnixMilli()]; n != nil {
+			return n
+		}
 	}
-	n := &node{actor: from.actor, parent: from, answer: answer, now: now, seen: seen}
+	n := &node{actor: from.actor, parent: from, answer: answer, now: now, seen: told}
 	p := l.processAt(from)
 	n.pending = p.resume(n)
 	n.effects = p.effects
 	if from.next == nil {
-		from.next = map[uint64]*node{}
+		from.next = map[uint64]*step{}
 	}
-	from.next[seen] = n
+	if s == nil {
+		s = &step{to: n, timed: p.timed}
+		from.next[told] = s
+	}
+	if s.timed {
+		n.seen = digestNumber(told, now.UnixMilli())
+		s.at = with(s.at, now.UnixMilli(), n)
+	}
 	l.stand(n, p)
 	return n
 }

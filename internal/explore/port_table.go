@@ -112,13 +112,17 @@ func (p *tablePort) Query(_ context.Context, q store.Query) (store.Page, error) 
 	return answer.clone(), answer.err
 }
 
-func (p *tablePort) Write(ctx context.Context, writes ...store.Write) error {
+func (p *tablePort) Write(_ context.Context, writes ...store.Write) error {
+	if err := store.ValidateWrites(writes); err != nil {
+		return err
+	}
+	var known memory
 	answer, _ := p.w.do(&call{
 		private: len(writes) == 1 && p.w.private(writes[0].Key),
 		name:    func() string { return fmt.Sprintf("write %s %s", p.name, describe(writes)) },
 		faults:  writeFaults,
 		run: func(w *world) any {
-			err := w.tableOf(p.name).Write(ctx, writes...)
+			err := w.tableOf(p.name).write(writes, &known)
 			if err != nil && names(writes[0].If, "lease_fence") {
 				w.reach("fence lost")
 			}
@@ -138,7 +142,7 @@ func (p *tablePort) Write(ctx context.Context, writes ...store.Write) error {
 			return failed{w.tableOf(p.name).ownWriteRefused(writes)}
 		},
 		digest: digestFailed,
-		land:   func(w *world) { _ = w.tableOf(p.name).Write(ctx, writes...) },
+		land:   func(w *world) { _ = w.tableOf(p.name).write(writes, &known) },
 	}).(failed)
 	return answer.err
 }

@@ -67,11 +67,8 @@ func (s *shop) open() {
 
 // watch holds every commit of the participants to what must hold at every step.
 func (s *shop) watch() {
-	s.inventory.committed = func(changes []store.Change) {
-		s.w.checkItems(changes)
-		s.checkStock()
-	}
-	s.orders.committed, s.notices.committed = s.w.checkItems, s.w.checkItems
+	s.inventory.committed = func([]store.Change) { s.checkStock() }
+	s.inventory.leaked, s.orders.leaked, s.notices.leaked = s.w.checkLeak, s.w.checkLeak, s.w.checkLeak
 }
 
 // clone is the same shop of another world. It is not wired.

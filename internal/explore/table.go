@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/kessai/kessai/internal/store"
 )
@@ -27,9 +29,10 @@ type table struct {
 	before map[store.Key]store.Item
 	// committed is told of each write that took place.
 	committed func(changes []store.Change)
-	sequence  int
-	writes    int  // for writer tokens
-	shared    bool // rows are those of a twin too
+	// leaked is told of each item that holds what nothing may hold.
+	leaked func(where string)
+	writes int  // for writer tokens
+	shared bool // rows are those of a twin too
 }
 
 var _ store.Table = (*table)(nil)
@@ -41,7 +44,7 @@ func (t *table) clone() *table {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.shared = true
-	return &table{rows: t.rows, digest: t.digest, before: t.before, sequence: t.sequence, writes: t.writes, shared: true}
+	return &table{rows: t.rows, digest: t.digest, before: t.before, writes: t.writes, shared: true}
 }
 
 // Get reads one item.
@@ -69,54 +72,106 @@ func (t *table) Write(_ context.Context, writes ...store.Write) error {
 	if err := store.ValidateWrites(writes); err != nil {
 		return err
 	}
-	changes, err := t.commit(writes)
-	if err == nil && t.committed != nil {
-		t.committed(changes)
-	}
-	return err
+	return t.write(writes, &memory{})
 }
 
-func (t *table) commit(writes []store.Write) ([]store.Change, error) {
+// memory is what the same writes came to before, by the first of the items that they
+// met. Items are never changed in place: the same item is the same place in memory.
+type memory map[unsafe.Pointer][]outcome
+
+// outcome is what writes come to.
+type outcome struct {
+	met     []store.Item
+	changes []store.Change
+	before  map[store.Key]store.Item
+	delta   uint64 // of the digest
+	leak    string // of the items written
+	err     error
+}
+
+func place(item store.Item) unsafe.Pointer { return reflect.ValueOf(item).UnsafePointer() }
+
+// find is the outcome for those items.
+func (m memory) find(met []store.Item) (outcome, bool) {
+	for _, o := range m[place(met[0])] {
+		if slices.EqualFunc(o.met, met, func(a, b store.Item) bool { return place(a) == place(b) }) {
+			return o, true
+		}
+	}
+	return outcome{}, false
+}
+
+// write carries out writes that are valid.
+func (t *table) write(writes []store.Write, known *memory) error {
+	o := t.commit(writes, known)
+	if o.leak != "" && t.leaked != nil {
+		t.leaked(o.leak)
+	}
+	if o.err == nil && t.committed != nil {
+		t.committed(o.changes)
+	}
+	return o.err
+}
+
+func (t *table) commit(writes []store.Write, known *memory) outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var refused []store.Failed
+	met := make([]store.Item, len(writes))
 	for i, w := range writes {
-		if old := t.rows[w.Key]; !w.If.Holds(old) {
-			refused = append(refused, store.Failed{Index: i, Old: store.Clone(old)})
-		}
+		met[i] = t.rows[w.Key]
 	}
-	if refused != nil {
-		return nil, &store.ConditionError{Failed: refused}
+	o, again := known.find(met)
+	if !again {
+		t.writes++
+		o = outcomeOf(writes, met, "w"+strconv.Itoa(t.writes))
+		if *known == nil {
+			*known = memory{}
+		}
+		(*known)[place(met[0])] = append((*known)[place(met[0])], o)
 	}
-	var changes []store.Change
-	t.writes++
-	writer := "w" + strconv.Itoa(t.writes)
-	for _, w := range writes {
-		old := t.rows[w.Key]
-		next, err := written(w, old, writer)
-		if err != nil {
-			return nil, err
-		}
-		if w.Kind != store.Check && (old != nil || next != nil) {
-			changes = append(changes, store.Change{Key: w.Key, Old: old, New: next})
-		}
+	if o.err != nil {
+		return o
 	}
 	if t.shared {
 		t.rows, t.shared = maps.Clone(t.rows), false
 	}
-	t.before = make(map[store.Key]store.Item, len(changes))
-	for i, c := range changes {
-		t.before[c.Key] = c.Old
-		t.digest ^= digestItem(c.Key, c.Old) ^ digestItem(c.Key, c.New)
+	t.before = o.before
+	t.digest ^= o.delta
+	for _, c := range o.changes {
 		if c.New == nil {
 			delete(t.rows, c.Key)
 		} else {
 			t.rows[c.Key] = c.New
 		}
-		t.sequence++
-		changes[i].Sequence = fmt.Sprintf("%021d", t.sequence)
 	}
-	return changes, nil
+	return o
+}
+
+// outcomeOf is what writes make of the items that they meet.
+func outcomeOf(writes []store.Write, met []store.Item, writer string) outcome {
+	var refused []store.Failed
+	for i, w := range writes {
+		if !w.If.Holds(met[i]) {
+			refused = append(refused, store.Failed{Index: i, Old: store.Clone(met[i])})
+		}
+	}
+	if refused != nil {
+		return outcome{met: met, err: &store.ConditionError{Failed: refused}}
+	}
+	o := outcome{met: met, before: map[store.Key]store.Item{}}
+	for i, w := range writes {
+		next, err := written(w, met[i], writer)
+		if err != nil {
+			return outcome{met: met, err: err}
+		}
+		if w.Kind != store.Check && (met[i] != nil || next != nil) {
+			o.changes = append(o.changes, store.Change{Key: w.Key, Old: met[i], New: next})
+			o.before[w.Key] = met[i]
+			o.leak = cmp.Or(o.leak, leakOf(w.Key, next))
+			o.delta ^= digestItem(w.Key, met[i]) ^ digestItem(w.Key, next)
+		}
+	}
+	return o
 }
 
 // written is what a write makes of the item; nil removes it.

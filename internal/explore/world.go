@@ -116,7 +116,7 @@ type answer struct {
 // newWorld is the world before the scenario begins.
 func newWorld(s *Scenario, reached map[string]int) *world {
 	w := ownWorld(s, reached)
-	w.rows.committed = w.watch
+	w.rows.committed, w.rows.leaked = w.watch, w.checkLeak
 	if w.shop != nil {
 		w.shop.open()
 	}
@@ -142,7 +142,7 @@ func (w *world) clone() *world {
 	c := *w
 	w.pspTwin, c.pspTwin = true, true
 	c.rows = w.rows.clone()
-	c.rows.committed = c.watch
+	c.rows.committed, c.rows.leaked = c.watch, c.checkLeak
 	if w.shop != nil {
 		c.shop = w.shop.clone(&c)
 	}
@@ -214,7 +214,13 @@ func (w *world) core(way psp.Provider) bootstrap.Core {
 	}
 }
 
-func (w *world) time() time.Time { return w.now }
+// time is the product's clock.
+func (w *world) time() time.Time {
+	if w.life != nil {
+		w.life.timed = true
+	}
+	return w.now
+}
 
 func unspread(d time.Duration) time.Duration { return d }
 

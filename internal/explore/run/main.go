@@ -18,7 +18,7 @@ func main() {
 	replay := flag.String("replay", "", "show the run that a replay string stands for")
 	markdown := flag.Bool("markdown", false, "write the tables for a document")
 	flag.Parse()
-	debug.SetGCPercent(400) // short-lived garbage, and memory to spare
+	debug.SetGCPercent(800) // short-lived garbage, and memory to spare
 	if *replay != "" {
 		text, err := explore.Replay(*replay)
 		if err != nil {
