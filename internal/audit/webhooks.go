@@ -200,11 +200,11 @@ func (s *Service) unshown(event psp.Event, p payment.Payment) (kind Kind, r reme
 	switch event.Status {
 	case psp.StatusPending, psp.StatusRequiresAction:
 		return "", remedyNone, false
-	case psp.StatusAuthorized, psp.StatusFailed, psp.StatusCanceled:
-		if p.Status.Dead() || p.AmountCaptured > 0 { // it does not matter any more
+	case psp.StatusFailed, psp.StatusCanceled:
+		if p.Status.Dead() || p.AmountCaptured > 0 { // that nothing is held does not matter any more
 			return "", remedyNone, false
 		}
-	case psp.StatusCaptured:
+	case psp.StatusAuthorized, psp.StatusCaptured:
 	}
 	if event.Refund != nil {
 		kind = RefundUnmatched

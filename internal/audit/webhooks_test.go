@@ -239,6 +239,30 @@ func TestWhatOnlyAWebhookSaysNeedsReview(t *testing.T) {
 	}
 }
 
+// That a charge is dead does not matter to a payment that is, or that has its money;
+// that funds are held for a dead one does.
+func TestOnlyWhatIsAtStakeCountsForADeadPayment(t *testing.T) {
+	w := logOnly(t)
+	dead := w.charged("dead", psptest.TokenTimeoutNothing, payment.StatusProcessing)
+	if _, err := w.Cancel("c", dead.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.Pass(5 * time.Minute)
+	captured := w.charged("captured", psptest.TokenCaptured, payment.StatusCaptured)
+	tell := func(p payment.Payment, status psp.Status, minor int64) {
+		w.kept(w.PSP.Push(psp.Event{Status: status, Charge: psp.Charge{
+			Reference: p.PSPReference, PaymentID: string(p.ID), Status: status, Amount: money.Amount{Minor: minor, Currency: "JPY"},
+		}}), webhook.StatusQuarantined)
+	}
+	for _, status := range []psp.Status{psp.StatusFailed, psp.StatusCanceled} {
+		tell(w.Want(dead.ID, payment.StatusCanceled), status, 5000)
+		tell(captured, status, 4000)
+	}
+	w.wantFindings(w.completed())
+	tell(w.Payment(dead.ID), psp.StatusAuthorized, 5000)
+	w.wantFindings(w.completed(), "status_differs needs_review")
+}
+
 func TestTheWebhookLogIsReadForThePeriodAndThePSP(t *testing.T) {
 	w := logOnly(t)
 	w.Clock.Advance(time.Hour)
