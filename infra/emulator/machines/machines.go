@@ -45,18 +45,18 @@ func Run(ctx context.Context, endpoint string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close(ctx)) }()
-	failed, differ := 0, 0
+	failed, differ := 0, 0 // they are told in the error too, should nobody be there to read out
 	for i, wrong := range s.playAll(ctx, played) {
 		_, listed := gaps[played[i].Name]
 		switch {
 		case wrong != "":
 			failed++
-			fmt.Fprintf(out, "FAIL  %s: %s\n", played[i].Name, wrong)
+			_, _ = fmt.Fprintf(out, "FAIL  %s: %s\n", played[i].Name, wrong)
 		case listed:
 			differ++
 		}
 	}
-	fmt.Fprintf(out, "scenarios of state machines in %.0fs: %d as specified, %d known gaps, %d failed; left out: %d of more than %ds, %d for other runners\n",
+	_, _ = fmt.Fprintf(out, "scenarios of state machines in %.0fs: %d as specified, %d known gaps, %d failed; left out: %d of more than %ds, %d for other runners\n",
 		time.Since(started).Seconds(), len(played)-failed-differ, differ, failed, left.long, LongestSeconds, left.others)
 	if failed > 0 {
 		return fmt.Errorf("%d of %d scenarios of state machines failed", failed, len(played))
