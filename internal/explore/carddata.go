@@ -129,8 +129,14 @@ func wanted(other map[string]any) map[string]any {
 func careless() *actor {
 	return process("careless", nil, func(w *world) {
 		for i, other := range []map[string]any{
-			{"payment_method": pan}, {"reference": pan}, {"metadata": map[string]any{"note": pan}}, {"metadata": map[string]any{pan: "x"}},
-			{"return_url": "https://shop.example/" + bare(pan)}, {"currency": pan}, {"psp": pan}, {pan: "x"},
+			{"payment_method": pan},
+			{"reference": pan},
+			{"metadata": map[string]any{"note": pan}},
+			{"metadata": map[string]any{pan: "x"}},
+			{"return_url": "https://shop.example/" + bare(pan)},
+			{"currency": pan},
+			{"psp": pan},
+			{pan: "x"},
 		} {
 			if m := w.scenario.mutant; m != nil && m.Careless {
 				w.pay("careless", "careless", terms{token: psptest.TokenCaptured, reference: pan})
