@@ -55,7 +55,7 @@ may be begun. Two workers on one run do the same; the slower one's page is dropp
 A process that dies between a repair and its note may leave a finding open that is
 right again; the payment's journal tells who repaired it.
 
-What it does not do: it compares no fees and no payouts, and of disputes only what
+What it does not do: it sends no events (those that never got out are found by the outbox); it compares no fees and no payouts, and of disputes only what
 webhooks told, since no PSP is asked about them; and it reads no more than the known
 columns of a file.
 */

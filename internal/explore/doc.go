@@ -150,7 +150,7 @@ Queues and bus
 	43  a part of a batch fails → that part again: TestAPartialFailureRepeatsOnlyTheFailedAndWhatFollowsIt
 	44  redriven days later → as 36: TestAQuarantinedEventIsAppliedByAReplay
 	45  duplicates and disorder → versions: TestEveryOrderAndRepetitionIsLegal, TestAnswerAndEventsEndTheSameInEveryOrder
-	46  target gone → sent again: TestWhatFailsIsToldForEachEvent
+	46  target gone → sent again: TestEventsThatNeverGotOutAreSentAgain, TestWhatABusRefusedForTwoDaysIsSentAgain, TestWhatFailsIsToldForEachEvent
 
 PSP
 
