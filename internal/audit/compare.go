@@ -24,8 +24,7 @@ type difference struct {
 }
 
 func (d difference) same(other difference) bool {
-	return d.finding.Kind == other.finding.Kind && d.finding.Refund == other.finding.Refund && d.finding.CheckoutID == other.finding.CheckoutID &&
-		d.finding.Webhook == other.finding.Webhook
+	return d.finding.Kind == other.finding.Kind && d.finding.Refund == other.finding.Refund && d.finding.CheckoutID == other.finding.CheckoutID
 }
 
 // atStake reports whether a charge holds money, or may come to.

@@ -76,12 +76,20 @@ func TestRowsThatTakeOthersBackArePutTogetherWithThem(t *testing.T) {
 		bad  []audit.BadRow
 	}{
 		{"partial_capture_reversal,eur,-2.00,pi_1,re_0,pay_1\ncharge,eur,5.00,pi_1,ch_1,pay_1\n", []audit.Entry{capture(3, "pay_1", "pi_1", 300, "EUR")}, nil},
-		{"charge,eur,5.00,pi_1,ch_1,pay_1\npartial_capture_reversal,eur,2.00,pi_2,re_0,pay_2\n", []audit.Entry{capture(2, "pay_1", "pi_1", 500, "EUR")},
-			[]audit.BadRow{{Line: 3, Reason: "takes back a part of a charge that the file does not have"}}},
-		{"x\npartial_capture_reversal,eur,5.00,pi_1,re_0,pay_1\ncharge,eur,5.00,pi_1,ch_1,pay_1\n", nil,
-			[]audit.BadRow{{Line: 2, Reason: "has another number of columns than the first row"}, {Line: 4, Reason: "nothing of the amount is left"}}},
-		{"charge,eur,5.00,pi_1,ch_1,pay_1\npartial_capture_reversal,usd,2.00,pi_1,re_0,pay_1\n", []audit.Entry{capture(2, "pay_1", "pi_1", 500, "EUR")},
-			[]audit.BadRow{{Line: 3, Reason: "takes back a part of a charge that the file does not have"}}},
+		{
+			"charge,eur,5.00,pi_1,ch_1,pay_1\npartial_capture_reversal,eur,2.00,pi_2,re_0,pay_2\n",
+			[]audit.Entry{capture(2, "pay_1", "pi_1", 500, "EUR")},
+			[]audit.BadRow{{Line: 3, Reason: "takes back a part of a charge that the file does not have"}},
+		},
+		{
+			"x\npartial_capture_reversal,eur,5.00,pi_1,re_0,pay_1\ncharge,eur,5.00,pi_1,ch_1,pay_1\n", nil,
+			[]audit.BadRow{{Line: 2, Reason: "has another number of columns than the first row"}, {Line: 4, Reason: "nothing of the amount is left"}},
+		},
+		{
+			"charge,eur,5.00,pi_1,ch_1,pay_1\npartial_capture_reversal,usd,2.00,pi_1,re_0,pay_1\n",
+			[]audit.Entry{capture(2, "pay_1", "pi_1", 500, "EUR")},
+			[]audit.BadRow{{Line: 3, Reason: "takes back a part of a charge that the file does not have"}},
+		},
 		{"charge_failure,eur,5.00,pi_1,pyr_1,pay_1\ncharge,eur,5.00,pi_1,py_1,pay_1\n", []audit.Entry{failed(capture(2, "pay_1", "pi_1", 500, "EUR"), audit.EntryChargeFailed)}, nil},
 		{"refund_failure,eur,5.00,pi_1,re_1,pay_1\nrefund,eur,-5.00,pi_1,re_1,pay_1\nrefund,eur,-5.00,pi_1,re_2,pay_1\n", []audit.Entry{
 			failed(refund(2, "pay_1", "pi_1", "re_1", 500, "EUR"), audit.EntryRefundFailed), refund(4, "pay_1", "pi_1", "re_2", 500, "EUR"),

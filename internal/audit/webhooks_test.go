@@ -239,6 +239,26 @@ func TestWhatOnlyAWebhookSaysNeedsReview(t *testing.T) {
 	}
 }
 
+// The PSP is asked by our id, whatever the notification calls the charge; and not at
+// all about a charge that cannot be.
+func TestAWebhooksReferenceIsNotBelieved(t *testing.T) {
+	w := logOnly(t)
+	p := w.charged("k", psptest.TokenTimeoutCapturedSilent, payment.StatusProcessing)
+	tell := func(id payment.ID, reference string) {
+		w.kept(w.PSP.Push(psp.Event{Status: psp.StatusCaptured, Charge: psp.Charge{
+			Reference: reference, PaymentID: string(id), Status: psp.StatusCaptured, Amount: p.Amount, Captured: p.Amount.Minor,
+		}}), webhook.StatusQuarantined)
+	}
+	tell(p.ID, "ch_wrong")
+	w.wantFindings(w.completed(), "status_differs recorded")
+	w.Want(p.ID, payment.StatusCaptured)
+	w.wantFindings(w.completed())
+	w.Clock.Advance(time.Hour)
+	tell("", strings.Repeat("x", 300))
+	w.PSP.Before(psptest.OperationLookup, func() error { return context.DeadlineExceeded })
+	w.wantFindings(w.run(func(r *audit.Request) { r.From = w.Clock.Now() }))
+}
+
 // That a charge is dead does not matter to a payment that is, or that has its money;
 // that funds are held for a dead one does.
 func TestOnlyWhatIsAtStakeCountsForADeadPayment(t *testing.T) {
