@@ -23,11 +23,11 @@ test: ## every test that needs nothing but Go
 	go vet ./...
 	go test ./...
 
-EXPLORE_RUNS ?= 4000
+EXPLORE_RUNS ?= 300000
 
 .PHONY: explore
-explore: ## every schedule and every fault of the flows; FAULTS=2, EXPLORE_RUNS=0 for no bound, REPLAY=… to see one run
-	@go run ./internal/explore/run -faults $(or $(FAULTS),1) -runs $(EXPLORE_RUNS) -replay '$(REPLAY)'
+explore: ## every schedule and every fault of the flows; FAULTS=2, EXPLORE_RUNS=0 for no bound, EXPLORE_FLAGS=-markdown, REPLAY=… to see one run
+	@go run ./internal/explore/run -faults $(or $(FAULTS),1) -runs $(EXPLORE_RUNS) $(EXPLORE_FLAGS) -replay '$(REPLAY)'
 
 .PHONY: e2e
 e2e: ## black-box suite, storage contract and state machine scenarios against run-aws; E2E_BASE=… for another place, E2E_ONLY=… for one part
