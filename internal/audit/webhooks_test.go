@@ -256,7 +256,11 @@ func TestAWebhooksReferenceIsNotBelieved(t *testing.T) {
 	w.Clock.Advance(time.Hour)
 	tell("", strings.Repeat("x", 300))
 	w.PSP.Before(psptest.OperationLookup, func() error { return context.DeadlineExceeded })
-	w.wantFindings(w.run(func(r *audit.Request) { r.From = w.Clock.Now() }))
+	run := w.run(func(r *audit.Request) { r.From = w.Clock.Now() })
+	w.wantFindings(run)
+	if run.Status != audit.StatusCompleted || run.Webhooks != 1 {
+		t.Errorf("got %+v, want it completed", run)
+	}
 }
 
 // That a charge is dead does not matter to a payment that is, or that has its money;
