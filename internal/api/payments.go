@@ -254,7 +254,7 @@ func (h *Handler) cancelPayment(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	result, err := h.Charges.Cancel(ctx, charge.CancelRequest{Request: request, PaymentID: payment.ID(c.params["id"])})
+	result, err := h.Charges.Cancel(ctx, charge.CancelRequest{Request: request, PaymentID: payment.ID(c.params["id"]), Reason: r.Reason})
 	if err != nil {
 		return answer{}, err
 	}

@@ -184,6 +184,16 @@ func TestACancelEndsWhatIsNotCaptured(t *testing.T) {
 	w.want(w.post("/v1/payments/"+w.pay(psptest.TokenTimeoutCaptured)+"/cancel", ""), http.StatusConflict, "payment_captured")
 }
 
+func TestTheReasonOfACancelIsInTheJournal(t *testing.T) {
+	w := newWorld(t)
+	path := "/v1/payments/" + w.pay(psptest.TokenCaptured, manual)
+	w.want(w.send(request{method: http.MethodPost, path: path + "/cancel", apiKey: alpha, key: "k", body: `{"reason":"no stock"}`}), http.StatusOK, "")
+	events := w.get(path + "/events").text
+	if n := strings.Count(events, `"reason":"no stock"`); n != 1 {
+		t.Errorf("got the reason %d times, want it once, of the cancel alone: %s", n, events)
+	}
+}
+
 func TestACancelWhileACallMayBeOnItsWayIsAcceptedAndItsRepeatTellsTheEnd(t *testing.T) {
 	w := newWorld(t)
 	id := w.pay(psptest.TokenTimeoutNothing)

@@ -12,6 +12,7 @@ import (
 type CancelRequest struct {
 	Request
 	PaymentID payment.ID
+	Reason    string // for the journal, "" for none
 }
 
 // Cancel ends a payment before its capture. The result is canceled; or, while a
@@ -47,7 +48,7 @@ func (s *Service) cancel(ctx context.Context, r CancelRequest, f found) (Result,
 	if err := cancelable(p.Status); err != nil {
 		return Result{}, err
 	}
-	p, err := s.Journal.Change(ctx, p, payment.Event{Type: payment.EventCancelRequested, Cause: payment.CancelByMerchant},
+	p, err := s.Journal.Change(ctx, p, payment.Event{Type: payment.EventCancelRequested, Cause: payment.CancelByMerchant, Reason: r.Reason},
 		journal.Change{Source: journal.SourceAPI, Claim: s.claim(r.Request, p.ID, "", f.expired)})
 	if err != nil {
 		return Result{}, refusal(err)

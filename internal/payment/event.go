@@ -35,8 +35,9 @@ type Event struct {
 	Sends     int
 	RetryAt   time.Time
 
-	// Cancel.
-	Cause CancelCause
+	// Cancel: whose it is, and what a merchant says of it.
+	Cause  CancelCause
+	Reason string
 
 	// Refunds and disputes.
 	Refund  RefundEvent

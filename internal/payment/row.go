@@ -28,6 +28,7 @@ type RowData struct {
 	FailureCode string        `json:"failure_code,omitempty"`
 	DeclineCode string        `json:"decline_code,omitempty"`
 	CancelCause CancelCause   `json:"cancel_cause,omitempty"`
+	Reason      string        `json:"reason,omitempty"` // a merchant's, of its cancel
 	Operation   OperationName `json:"operation,omitempty"`
 	Refund      *RowRefund    `json:"refund,omitempty"`
 	Dispute     *RowDispute   `json:"dispute,omitempty"`
@@ -56,7 +57,7 @@ func (p Payment) row(kind EventType, e Event) Row {
 		AmountCaptured: p.AmountCaptured, AmountRefunded: p.AmountRefunded(),
 		Reference: optional(p.Reference), PSP: p.PSP, PSPReference: optional(p.PSPReference),
 		InDoubt: p.InDoubt(), Disputed: p.Disputed(),
-		CancelCause: p.CancelCause, Operation: e.Operation, Webhook: e.Notification,
+		CancelCause: p.CancelCause, Reason: e.Reason, Operation: e.Operation, Webhook: e.Notification,
 	}
 	if p.Failure != nil {
 		d.FailureCode, d.DeclineCode = p.Failure.Code, p.Failure.DeclineCode
