@@ -120,6 +120,8 @@ func TestEveryFieldHasOneType(t *testing.T) {
 			return []any{"x"}
 		case bool:
 			return []any{"true"}
+		case nil: // of a text or of a number
+			return []any{[]any{}}
 		}
 		return []any{[]any{}, 1}
 	})
