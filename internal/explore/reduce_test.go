@@ -36,3 +36,20 @@ func TestTheFastSearchReachesEveryEnd(t *testing.T) {
 		}
 	}
 }
+
+func TestAStateIsSearchedAgainWithMoreFaultsLeft(t *testing.T) {
+	s, err := scenarioOf("pay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newExplorer(*s, Options{Faults: 2})
+	defer x.lives.end()
+	for i, c := range []struct {
+		left int
+		want bool
+	}{{1, false}, {1, true}, {0, true}, {2, false}, {1, true}, {2, true}} {
+		if got := x.before(x.origin, c.left); got != c.want {
+			t.Errorf("visit %d with %d faults left: got searched before %t, want %t", i+1, c.left, got, c.want)
+		}
+	}
+}
