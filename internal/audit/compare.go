@@ -94,7 +94,7 @@ func agree(c psp.Charge, p payment.Payment) bool {
 	case psp.StatusRequiresAction:
 		return p.Status == payment.StatusRequiresAction
 	case psp.StatusAuthorized:
-		return p.Status == payment.StatusAuthorized
+		return p.Status == payment.StatusAuthorized || p.LateHold // of a dead payment: its void is due
 	case psp.StatusCaptured:
 		return p.AmountCaptured > 0
 	case psp.StatusFailed, psp.StatusCanceled:

@@ -110,6 +110,40 @@ type idle struct{}
 
 func (idle) Repair(context.Context, string) error { return nil }
 
+func TestHeldFundsOfADeadPaymentAreReleased(t *testing.T) {
+	w := newWorld(t)
+	p := w.Charged("k", flowtest.Order{Token: psptest.TokenTimeoutCapturedSilent, Manual: true}, payment.StatusProcessing)
+	w.PSP.Before(psptest.OperationLookup, func() error { return psp.ErrNotFound })
+	w.Pass(time.Hour) // it dies, as the psp knows nothing of it
+	w.PSP.Before(psptest.OperationLookup, nil)
+	w.PSP.Drain() // and no webhook ever comes
+	run := w.completed()
+	w.wantFindings(run, "status_differs recorded")
+	if f := w.raw(run)[0]; !strings.HasPrefix(f.There, "authorized") || !strings.HasPrefix(f.Here, "canceled") {
+		t.Errorf("got %+v, want held funds of a dead payment", f)
+	}
+	w.wantFindings(w.completed())
+	w.Pass(time.Hour)
+	w.WantCalls(psptest.OperationCancel, 1)
+	w.Want(p.ID, payment.StatusCanceled)
+}
+
+// The repair voids the charge, so that the PSP's side has moved when it is held
+// against the payment again.
+func TestAfterARepairBothSidesAreReadAgain(t *testing.T) {
+	w := newWorld(t)
+	p := w.Charged("k", flowtest.Order{Token: psptest.TokenTimeoutCapturedSilent, Manual: true}, payment.StatusProcessing)
+	w.PSP.Before(psptest.OperationLookup, func() error { return errors.New("no answer") })
+	if _, err := w.Cancel("c", p.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.PSP.Before(psptest.OperationLookup, nil)
+	w.PSP.Drain() // and no webhook ever comes
+	w.wantFindings(w.completed(), "status_differs recorded")
+	w.WantCalls(psptest.OperationCancel, 1)
+	w.Want(p.ID, payment.StatusCanceled)
+}
+
 func TestACheckoutThatDoesNotMoveNeedsReview(t *testing.T) {
 	w := newWorld(t)
 	c := w.Bought("1", sagatest.Basket{Token: psptest.TokenPending})

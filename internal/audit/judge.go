@@ -45,34 +45,46 @@ func (s *Service) charge(ctx context.Context, run Run, c psp.Charge) error {
 	if news, err := s.news(ctx, run, differences); err != nil || !news {
 		return err
 	}
+	ask := s.asking(run.PSP, psp.LookupRequest{Reference: c.Reference}, &c)
 	// The list is older than the payment as it was read.
-	fresh, err := s.lookUp(ctx, run.PSP, psp.LookupRequest{Reference: c.Reference})
-	if errors.Is(err, psp.ErrNotFound) {
-		fresh, err = c, nil
-	}
-	if err != nil {
+	if err := ask(ctx); err != nil {
 		return err
 	}
 	if p, found, err = s.payment(ctx, c.PaymentID); err != nil {
 		return err
 	}
-	return s.settle(ctx, run, p, func(p payment.Payment) []difference { return against(fresh, p, found, run.PSP) })
+	return s.settle(ctx, run, p, comparison{func(p payment.Payment) []difference { return against(c, p, found, run.PSP) }, ask})
+}
+
+// asking asks the PSP for a charge, which stays as it was known if the PSP has none.
+func (s *Service) asking(name string, r psp.LookupRequest, known *psp.Charge) func(context.Context) error {
+	return func(ctx context.Context) error {
+		c, err := s.lookUp(ctx, name, r)
+		if errors.Is(err, psp.ErrNotFound) {
+			return nil
+		}
+		if err == nil {
+			*known = c
+		}
+		return err
+	}
 }
 
 // unmet holds a payment that was captured here, and that the PSP's side does not
 // tell of, against the PSP's answer when it is asked.
 func (s *Service) unmet(ctx context.Context, run Run, p payment.Payment) error {
 	missing := func(there string) comparison {
-		return func(p payment.Payment) []difference {
+		return comparison{of: func(p payment.Payment) []difference {
 			return []difference{{finding: Finding{
 				Kind: MissingAtPSP, PaymentID: p.ID, CheckoutID: p.CheckoutID, Reference: p.PSPReference, There: describe(there), Here: recorded(p),
 			}}}
-		}
+		}}
 	}
 	if s.Providers[run.PSP] == nil {
 		return s.settle(ctx, run, p, missing("nothing"))
 	}
-	c, err := s.lookUp(ctx, run.PSP, psp.LookupRequest{Reference: p.PSPReference, PaymentID: string(p.ID)})
+	request := psp.LookupRequest{Reference: p.PSPReference, PaymentID: string(p.ID)}
+	c, err := s.lookUp(ctx, run.PSP, request)
 	switch {
 	case errors.Is(err, psp.ErrNotFound):
 		return s.settle(ctx, run, p, missing("nothing"))
@@ -87,7 +99,8 @@ func (s *Service) unmet(ctx context.Context, run Run, p payment.Payment) error {
 	if err != nil {
 		return err
 	}
-	return s.settle(ctx, run, fresh, func(p payment.Payment) []difference { return against(c, p, found, run.PSP) })
+	compare := func(p payment.Payment) []difference { return against(c, p, found, run.PSP) }
+	return s.settle(ctx, run, fresh, comparison{compare, s.asking(run.PSP, request, &c)})
 }
 
 // entry holds a row of a settlement file against its payment.
@@ -106,9 +119,9 @@ func (s *Service) entry(ctx context.Context, run Run, e Entry) error {
 		if e.PaymentID != "" {
 			f.There = describe(f.There + ", of " + e.PaymentID)
 		}
-		return s.settle(ctx, run, p, func(payment.Payment) []difference { return []difference{{finding: f}} })
+		return s.settle(ctx, run, p, comparison{of: func(payment.Payment) []difference { return []difference{{finding: f}} }})
 	}
-	return s.settle(ctx, run, p, func(p payment.Payment) []difference { return compareEntry(e, p, run.PSP) })
+	return s.settle(ctx, run, p, comparison{of: func(p payment.Payment) []difference { return compareEntry(e, p, run.PSP) }})
 }
 
 // lookUp asks the PSP. Its error is psp.ErrNotFound, or means that there was no answer.
@@ -136,11 +149,16 @@ func (s *Service) news(ctx context.Context, run Run, all []difference) (bool, er
 }
 
 // comparison is how the PSP's side and a payment differ.
-type comparison func(payment.Payment) []difference
+type comparison struct {
+	of func(payment.Payment) []difference
+	// anew reads the PSP's side again, which a repair may have moved as well; nil when
+	// that side says for ever what it said.
+	anew func(context.Context) error
+}
 
 // settle writes the differences of a payment down and puts right what can be.
 func (s *Service) settle(ctx context.Context, run Run, p payment.Payment, compare comparison) error {
-	all := compare(p)
+	all := compare.of(p)
 	if news, err := s.news(ctx, run, all); err != nil || !news {
 		return err
 	}
@@ -168,11 +186,16 @@ func (s *Service) settle(ctx context.Context, run Run, p payment.Payment, compar
 	if err != nil {
 		return err
 	}
+	if compare.anew != nil {
+		if err := compare.anew(ctx); err != nil {
+			return err
+		}
+	}
 	after, _, err := s.payment(ctx, string(p.ID))
 	if err != nil {
 		return err
 	}
-	left := compare(after)
+	left := compare.of(after)
 	for _, d := range all {
 		if d.remedy != remedyAsk {
 			continue

@@ -76,7 +76,7 @@ func (s *Service) notified(ctx context.Context, run Run, it webhook.Item) (told 
 		return true, nil // it waits for its payment
 	}
 	all := s.untold(it, event, p, found)
-	compare := func(p payment.Payment) []difference { return s.untold(it, event, p, found) }
+	compare := comparison{of: func(p payment.Payment) []difference { return s.untold(it, event, p, found) }}
 	switch {
 	case len(all) == 0:
 		return true, nil
@@ -119,7 +119,7 @@ func (s *Service) deliver(ctx context.Context, run Run, it webhook.Item, all []d
 	if err != nil {
 		return err
 	}
-	left := compare(after)
+	left := compare.of(after)
 	for _, d := range all {
 		d.finding.Repair = DrivenOn
 		if slices.ContainsFunc(left, d.same) {
