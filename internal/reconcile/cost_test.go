@@ -5,8 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/kessai/kessai/internal/bootstrap"
 	"github.com/kessai/kessai/internal/flowtest"
@@ -105,7 +108,7 @@ func opened(t *testing.T, n int, now func() time.Time) store.Table {
 // copied is a table of DynamoDB with the items of another.
 func copied(t *testing.T, from store.Table) store.Table {
 	t.Helper()
-	client := dynamo.NewClient(dynamo.Config{Region: "us-east-1", AccessKeyID: "test", SecretAccessKey: "test", Endpoint: *endpoint})
+	client := patient(dynamo.NewClient(dynamo.Config{Region: "us-east-1", AccessKeyID: "test", SecretAccessKey: "test", Endpoint: *endpoint}))
 	name := fmt.Sprintf("sweep-%d", time.Now().UnixNano())
 	if err := dynamo.CreateTable(t.Context(), client, name); err != nil {
 		t.Fatal(err)
@@ -129,6 +132,16 @@ func copied(t *testing.T, from store.Table) store.Table {
 			return to
 		}
 	}
+}
+
+// patient lets an emulator be slow, as one is that reads all of a large table for
+// each page of an index.
+func patient(client *dynamodb.Client) *dynamodb.Client {
+	o := client.Options()
+	slow := *o.HTTPClient.(*http.Client)
+	slow.Timeout = 5 * time.Minute
+	o.HTTPClient = &slow
+	return dynamodb.New(o)
 }
 
 type quiet struct{}
