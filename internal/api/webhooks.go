@@ -132,22 +132,12 @@ func (h *Handler) reopen(ctx context.Context, c *call) (replayed bool, err error
 	if err != nil {
 		return false, err
 	}
-	now, scope := h.Now(), c.scope()
-	claim := idempotency.Claim{Record: idempotency.Record{
-		MerchantID: scope.MerchantID, Hash: scope.Hash(), Fingerprint: same, ResourceID: it.ID(),
-		CreatedAt: now, InProgressUntil: now,
-	}}
-	rec, err := h.Inbox.Record(ctx, scope.MerchantID, scope.Hash())
-	switch {
-	case errors.Is(err, idempotency.ErrNoRecord):
-	case err != nil:
-		return false, err
-	case rec.Expired(now, h.Settings.IdempotencyTTL, true):
-		claim.Seen = &rec
-	default:
-		return true, nil // a replay has no body: every repeat is the same request
+	now := h.Now()
+	claim, done, err := idempotency.Begin(ctx, h.Inbox, idempotency.Fresh(c.scope(), same, it.ID(), now), h.Settings.IdempotencyTTL)
+	if err != nil || done != nil {
+		return done != nil, err
 	}
 	it.WaitUntil = now.Add(h.Settings.Webhooks.Wait)
 	it.DueAt = now.Add(h.Settings.Webhooks.ReconcileAfter)
-	return false, h.Inbox.Reopen(ctx, it, claim)
+	return false, h.Inbox.Reopen(ctx, it, *claim)
 }

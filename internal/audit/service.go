@@ -207,22 +207,14 @@ func (s *Service) newRun(r Request) (Run, error) {
 
 // begun is the id of the run of a request: a new one, or that of an earlier request.
 func (s *Service) begun(ctx context.Context, r Request, run Run) (id string, found bool, err error) {
-	now := s.Now()
-	claim := idempotency.Claim{Record: idempotency.Record{
-		MerchantID: r.Scope.MerchantID, Hash: r.Scope.Hash(), Fingerprint: r.Fingerprint, ResourceID: run.ID,
-		CreatedAt: now, InProgressUntil: now,
-	}}
-	rec, err := s.Store.Record(ctx, r.Scope.MerchantID, r.Scope.Hash())
+	claim, done, err := idempotency.Begin(ctx, s.Store, idempotency.Fresh(r.Scope, r.Fingerprint, run.ID, s.Now()), s.IdempotencyTTL)
 	switch {
-	case errors.Is(err, idempotency.ErrNoRecord):
 	case err != nil:
-		return "", false, fmt.Errorf("read idempotency record: %w", err)
-	case rec.Expired(now, s.IdempotencyTTL, true):
-		claim.Seen = &rec
-	default:
-		return rec.ResourceID, true, rec.Check(r.Fingerprint)
+		return "", false, err
+	case done != nil:
+		return done.ResourceID, true, nil
 	}
-	return run.ID, false, s.Store.CreateRun(ctx, run, r.File, claim)
+	return run.ID, false, s.Store.CreateRun(ctx, run, r.File, *claim)
 }
 
 // Continue works on a run for a while, from where it stands, and returns it as it

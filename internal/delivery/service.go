@@ -230,25 +230,10 @@ func (s *Service) RotateSecret(ctx context.Context, r Request) (e Endpoint, secr
 	return Endpoint{}, "", false, journal.ErrBusy
 }
 
-// begin reads the record of a request: again when it was done before, else the
-// claim to write with what it does.
+// begin is the claim of a request, or that it was done before.
 func (s *Service) begin(ctx context.Context, r Request) (claim *idempotency.Claim, again bool, err error) {
-	now := s.Now()
-	claim = &idempotency.Claim{Record: idempotency.Record{
-		MerchantID: r.Scope.MerchantID, Hash: r.Scope.Hash(), Fingerprint: r.Fingerprint,
-		ResourceID: r.Scope.Route, CreatedAt: now, InProgressUntil: now,
-	}}
-	rec, err := s.Store.Record(ctx, r.Scope.MerchantID, r.Scope.Hash())
-	switch {
-	case errors.Is(err, idempotency.ErrNoRecord):
-		return claim, false, nil
-	case err != nil:
-		return nil, false, fmt.Errorf("read idempotency record: %w", err)
-	case rec.Expired(now, s.IdempotencyTTL, true):
-		claim.Seen = &rec
-		return claim, false, nil
-	}
-	return nil, true, rec.Check(r.Fingerprint)
+	claim, done, err := idempotency.Begin(ctx, s.Store, idempotency.Fresh(r.Scope, r.Fingerprint, r.Scope.Route, s.Now()), s.IdempotencyTTL)
+	return claim, done != nil, err
 }
 
 // lost reports whether somebody else was faster: read again.

@@ -139,18 +139,23 @@ type Records interface {
 	Record(ctx context.Context, merchantID, hash string) (Record, error)
 }
 
-// Begin looks for the record of a request whose resource is always at rest: again when
-// it was done before, else the claim to write with what it does. fresh is the record
-// that it would leave. Errors: ErrKeyReused, or the store's.
-func Begin(ctx context.Context, records Records, fresh Record, ttl time.Duration) (claim Claim, again bool, err error) {
+// Fresh is the record of a request that is done with one commit.
+func Fresh(s Scope, fingerprint, resourceID string, now time.Time) Record {
+	return Record{MerchantID: s.MerchantID, Hash: s.Hash(), Fingerprint: fingerprint, ResourceID: resourceID, CreatedAt: now, InProgressUntil: now}
+}
+
+// Begin looks for the record of a request that is done with one commit: done is the
+// record when it was done before, else claim is what to write with it. Fresh is the
+// record that it would leave. Errors: ErrKeyReused, or the store's.
+func Begin(ctx context.Context, records Records, fresh Record, ttl time.Duration) (claim *Claim, done *Record, err error) {
 	rec, err := records.Record(ctx, fresh.MerchantID, fresh.Hash)
 	switch {
 	case errors.Is(err, ErrNoRecord):
-		return Claim{Record: fresh}, false, nil
+		return &Claim{Record: fresh}, nil, nil
 	case err != nil:
-		return Claim{}, false, fmt.Errorf("read idempotency record: %w", err)
+		return nil, nil, fmt.Errorf("read idempotency record: %w", err)
 	case rec.Expired(fresh.CreatedAt, ttl, true):
-		return Claim{Record: fresh, Seen: &rec}, false, nil
+		return &Claim{Record: fresh, Seen: &rec}, nil, nil
 	}
-	return Claim{}, true, rec.Check(fresh.Fingerprint)
+	return nil, &rec, rec.Check(fresh.Fingerprint)
 }

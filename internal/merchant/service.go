@@ -217,22 +217,12 @@ func (s *Service) keys(ctx context.Context, merchantID string) ([]Key, error) {
 // what was made then, without the secret, which nobody has any more.
 func (s *Service) issue(ctx context.Context, r Request, decide func(*idempotency.Claim) (Issued, Change, error)) (Issued, error) {
 	for range maxRaces {
-		claim := &idempotency.Claim{Record: idempotency.Record{
-			MerchantID: r.Scope.MerchantID, Hash: r.Scope.Hash(), Fingerprint: r.Fingerprint,
-			CreatedAt: s.Now(), InProgressUntil: s.Now(),
-		}}
-		rec, err := s.Store.Record(ctx, r.Scope.MerchantID, r.Scope.Hash())
+		claim, done, err := idempotency.Begin(ctx, s.Store, idempotency.Fresh(r.Scope, r.Fingerprint, "", s.Now()), s.IdempotencyTTL)
 		switch {
-		case errors.Is(err, idempotency.ErrNoRecord):
 		case err != nil:
-			return Issued{}, fmt.Errorf("read idempotency record: %w", err)
-		case rec.Expired(s.Now(), s.IdempotencyTTL, true):
-			claim.Seen = &rec
-		default:
-			if err := rec.Check(r.Fingerprint); err != nil {
-				return Issued{}, err
-			}
-			return s.replay(ctx, rec)
+			return Issued{}, err
+		case done != nil:
+			return s.replay(ctx, *done)
 		}
 		issued, change, err := decide(claim)
 		if err != nil {

@@ -107,14 +107,11 @@ type Request struct {
 func (r *Recoverer) Resend(ctx context.Context, q Request, g Gap) (work Recovery, replayed bool, err error) {
 	for range maxRaces {
 		now := r.Now()
-		claim, again, err := idempotency.Begin(ctx, r.Records, idempotency.Record{
-			MerchantID: q.Scope.MerchantID, Hash: q.Scope.Hash(), Fingerprint: q.Fingerprint,
-			ResourceID: q.Scope.Route, CreatedAt: now, InProgressUntil: now,
-		}, r.IdempotencyTTL)
+		claim, done, err := idempotency.Begin(ctx, r.Records, idempotency.Fresh(q.Scope, q.Fingerprint, q.Scope.Route, now), r.IdempotencyTTL)
 		if err != nil {
 			return Recovery{}, false, err
 		}
-		if again {
+		if done != nil {
 			work, err = r.Gaps.Recovery(ctx)
 			return work, true, err
 		}
@@ -122,7 +119,7 @@ func (r *Recoverer) Resend(ctx context.Context, q Request, g Gap) (work Recovery
 			return Recovery{}, false, err
 		}
 		// Should the note fail, the repeat opens the same gap: no harm.
-		err = r.Records.Remember(ctx, claim)
+		err = r.Records.Remember(ctx, *claim)
 		if _, lost := errors.AsType[*journal.Conflict](err); !lost {
 			return work, false, err
 		}
