@@ -1,10 +1,6 @@
 package payment
 
-import (
-	"strconv"
-
-	"github.com/kessai/kessai/internal/money"
-)
+import "strconv"
 
 func decimal(n int) string { return strconv.Itoa(n) }
 
@@ -54,8 +50,9 @@ func (p *Payment) addRefund(e Event) error {
 	return nil
 }
 
-// hearRefund records what the PSP said of a refund. Bounds hold for what we ask;
-// what a PSP tells is always recorded.
+// hearRefund records what the PSP said of a refund, also when it is more than is left
+// beside what we have asked for: that bound holds for us. Of more than was captured no
+// PSP gives back.
 func (p *Payment) hearRefund(e Event, to RefundStatus) (EventType, bool, error) {
 	if p.AmountCaptured == 0 {
 		return "", false, &TransitionError{From: p.Status, Event: e.Type, Early: true}
@@ -94,9 +91,12 @@ func (p *Payment) matchRefund(e Event) (*Refund, error) {
 		}
 		return r, nil
 	}
-	// money.Max keeps sums of refunds far from overflow.
-	if e.Refund.PSPReference == "" || e.Refund.Amount <= 0 || e.Refund.Amount > money.Max {
+	if e.Refund.PSPReference == "" || e.Refund.Amount <= 0 || e.Refund.Amount > p.AmountCaptured {
 		return nil, mismatch
+	}
+	if e.Type != EventRefundFailed && e.Refund.Amount > p.AmountCaptured-p.AmountRefunded() {
+		// One that was told of before may have failed since.
+		return nil, &TransitionError{From: p.Status, Event: e.Type, Early: true}
 	}
 	for i := range p.Refunds {
 		if p.Refunds[i].unanswered() { // it may be this one

@@ -137,17 +137,29 @@ func TestARefundOfOtherMoneyIsRefused(t *testing.T) {
 	}
 }
 
-// No sum of refunds overflows into room for another one.
+// No PSP gives back more than was captured: one refund of more disagrees, and one that
+// is too much beside those that succeeded waits, as one of them may have failed since.
 func TestAbsurdRefundsAreRefused(t *testing.T) {
 	p := inStatus(t)[payment.StatusCaptured]
-	for _, minor := range []int64{money.Max + 1, math.MaxInt64} {
-		mismatched(t, p, refund(payment.EventRefundSucceeded, "", "rf_9", minor), "refund")
+	captured := p.AmountCaptured
+	for _, minor := range []int64{captured + 1, money.Max + 1, math.MaxInt64} {
+		for _, kind := range []payment.EventType{payment.EventRefundPending, payment.EventRefundSucceeded, payment.EventRefundFailed} {
+			mismatched(t, p, refund(kind, "", "rf_9", minor), "refund")
+		}
 	}
-	for _, reference := range []string{"rf_a", "rf_b", "rf_c"} {
-		p = after(t, p, refund(payment.EventRefundSucceeded, "", reference, money.Max))
+	p = after(t, p, refund(payment.EventRefundSucceeded, "", "rf_a", captured-1))
+	for _, kind := range []payment.EventType{payment.EventRefundPending, payment.EventRefundSucceeded} {
+		_, _, changed, err := p.Apply(refund(kind, "", "rf_b", 2))
+		if te, ok := errors.AsType[*payment.TransitionError](err); changed || !ok || !te.Early {
+			t.Errorf("%s: got changed %v, %v; want it to wait", kind, changed, err)
+		}
 	}
-	if p.Refundable() != 0 || p.AmountRefunded() != 3*money.Max {
-		t.Errorf("got %d refundable, %d refunded; want 0 and what the PSP told", p.Refundable(), p.AmountRefunded())
+	if after(t, p, refund(payment.EventRefundFailed, "", "rf_b", 2)).AmountRefunded() != captured-1 {
+		t.Error("got one that failed counted")
+	}
+	p = after(t, p, refund(payment.EventRefundFailed, "", "rf_a", captured-1), refund(payment.EventRefundSucceeded, "", "rf_b", 2))
+	if p.AmountRefunded() != 2 {
+		t.Errorf("got %d refunded, want the one that did not fail", p.AmountRefunded())
 	}
 }
 
