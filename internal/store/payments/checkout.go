@@ -46,7 +46,7 @@ func encodeCheckout(c checkout.Checkout) store.Item {
 	f.time("created_at", c.CreatedAt)
 	f.time("updated_at", c.UpdatedAt)
 	f.num(attrTries, int64(c.Tries))
-	f.due(queueDue, checkoutKey(c.ID), c.DueAt)
+	f.dueCheckout(c)
 	return store.Item(f)
 }
 
@@ -59,7 +59,7 @@ func decodeCheckout(item store.Item) checkout.Checkout {
 		Reference: r.str("reference"), Email: customer.Email(r.str("email")), PaymentID: payment.ID(r.str(attrPaymentID)),
 		Reserved: r.flag("reserved"), Charged: r.flag("charged"), Undone: r.flag("undone"), Resumes: int(r.num("resumes")),
 		OrderID: r.str("order_id"), Failure: decodeFailure(r.sub("failure")), Executions: r.num(attrExecutions),
-		CreatedAt: r.time("created_at"), UpdatedAt: r.time("updated_at"), DueAt: r.time(store.AttrDueAt), Tries: int(r.num(attrTries)),
+		CreatedAt: r.time("created_at"), UpdatedAt: r.time("updated_at"), DueAt: r.nextLook(), Tries: int(r.num(attrTries)),
 	}
 	items, _ := r["items"].([]any)
 	for _, item := range items {

@@ -73,10 +73,12 @@ var recoveryKey = store.Key{PK: pkRecovery + "recovery", SK: "GAP"}
 // write units a second at 8,000 changes of due dates a second in all.
 const Shards = 8
 
-// Queues of IndexDue: what is due, and one for each status of inbox items, which
-// is the operator's list of them. The queue of received items is swept as well.
+// Queues of IndexDue: what is due, what waits for a person, and one for each status
+// of inbox items, which is the operator's list of them. The queue of received items is
+// swept as well.
 const (
 	queueDue     = "due"
+	queueReview  = "review"
 	queueWebhook = "webhook-"
 )
 

@@ -80,7 +80,7 @@ func encodePayment(p payment.Payment) store.Item {
 		f[prefixDispute+d.PSPReference] = map[string]any(sub)
 	}
 	f.num(attrTries, int64(p.Tries))
-	f.due(queueDue, paymentKey(p.ID), p.DueAt)
+	f.duePayment(p)
 	return store.Item(f)
 }
 
@@ -131,7 +131,7 @@ func decodePayment(item store.Item) payment.Payment {
 		Create: decodeOperation(r.sub("create")), Capture: decodeOperation(r.sub("capture")), Void: decodeOperation(r.sub("void")),
 		CancelCause: payment.CancelCause(r.str("cancel_cause")), Mismatched: r.flag("mismatched"), Buried: r.flag("buried"), LateHold: r.flag("late_hold"),
 		Failure: decodeFailure(r.sub("failure")),
-		DueAt:   r.time(store.AttrDueAt), Tries: int(r.num(attrTries)),
+		DueAt:   r.nextLook(), Tries: int(r.num(attrTries)),
 		LeaseUntil: r.time(attrLeaseUntil), LeaseFence: r.num(attrLeaseFence),
 	}
 	for name := range item {
