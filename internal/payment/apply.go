@@ -245,7 +245,8 @@ func (p *Payment) hearNothing(e Event, from Status) (EventType, bool, error) {
 
 // hearVoid notes that the PSP holds nothing and says that it never will.
 func (p *Payment) hearVoid(e Event, from Status) (EventType, bool, error) {
-	news := !p.Buried // what is open or held late is never buried
+	// What is open or held late is never buried; a void that is under way has its answer.
+	news := !p.Buried || p.Void.State == OperationSent
 	p.Void = p.Void.answered()
 	p.Buried, p.LateHold = true, false
 	switch {

@@ -297,3 +297,21 @@ func TestSendableWithinHalfTheKeysLife(t *testing.T) {
 		t.Error("a capture that nobody asked for is sendable, want not")
 	}
 }
+
+// The PSP may hold funds again of a charge that it said was void: voided once more,
+// its answer is one, and no doubt is left.
+func TestTheAnswerToAVoidOfWhatIsDeadIsNews(t *testing.T) {
+	dead := inStatus(t)[payment.StatusCanceled]
+	dead = after(t, dead, fact(payment.EventVoided))
+	p := after(t, dead, intent(payment.EventVoidSent))
+	if p.Void.State != payment.OperationSent {
+		t.Fatalf("got %s, want the void on its way", p.Void.State)
+	}
+	next, row, changed, err := p.Apply(fact(payment.EventVoided))
+	if err != nil || !changed || row.Type != payment.EventVoided || next.Void.State != payment.OperationAnswered {
+		t.Errorf("got %+v, changed %v, %v; want the void answered", row, changed, err)
+	}
+	if _, _, again, err := next.Apply(fact(payment.EventVoided)); again || err != nil {
+		t.Errorf("got changed %v, %v; want the same told again to be no news", again, err)
+	}
+}
