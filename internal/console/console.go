@@ -1,7 +1,7 @@
 /*
-Package console is the operator's pages: what is due, what was quarantined, one
-payment or checkout with its journal, and the two things an operator may do,
-replay a webhook and drive a checkout on.
+Package console is the operator's pages: what waits for a person, what was
+quarantined, what is due, one payment or checkout with its journal, and the two
+things an operator may do, replay a webhook and drive a checkout on.
 
 Pages are rendered here, without scripts. An operator comes in with the operator's
 key, as a Bearer header or through the login page, which turns it into a cookie
@@ -39,14 +39,30 @@ import (
 
 // Table is what the pages read, and the replay of a webhook.
 type Table interface {
+	Journals
+	Queues
+	Inbox
+}
+
+// Journals are payments and what happened to them and to checkouts.
+type Journals interface {
 	Payment(ctx context.Context, id payment.ID) (payment.Payment, error)
 	PaymentRows(ctx context.Context, id payment.ID, cursor string, limit int) ([]payments.Row, string, error)
 	CheckoutRows(ctx context.Context, id, cursor string, limit int) ([]payments.Row, string, error)
+}
+
+// Queues are what waits: for a person, and for the sweep.
+type Queues interface {
+	InReview(ctx context.Context, limit int) (waiting []payments.Review, more bool, err error)
+	DuePage(ctx context.Context, shard int, at time.Time, limit int, cursor string) ([]reconcile.Due, string, error)
+	Shards() int
+}
+
+// Inbox is the notifications of PSPs.
+type Inbox interface {
 	Webhooks(ctx context.Context, status webhook.Status, cursor string, limit int) ([]webhook.Item, string, error)
 	Item(ctx context.Context, psp, eventID string) (webhook.Item, error)
 	Reopen(ctx context.Context, it webhook.Item, claim idempotency.Claim) error
-	DuePage(ctx context.Context, shard int, at time.Time, limit int, cursor string) ([]reconcile.Due, string, error)
-	Shards() int
 }
 
 // Checkouts reads checkouts and drives them on.
@@ -172,7 +188,7 @@ func (h *Handler) serve(ctx context.Context, r request) (reply, error) {
 	case "":
 		return h.overview(ctx, r)
 	case "find":
-		return find(r)
+		return h.find(r), nil
 	case "payments":
 		return h.payment(ctx, r, payment.ID(id))
 	case "checkouts":

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/console"
 	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/journal"
@@ -35,9 +36,10 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	clock := func() time.Time { return w.now }
 	w.table = payments.New(memory.New(memory.Options{Now: clock}))
+	checkouts := &checkout.Service{Store: w.table, Starter: starter{}, Now: clock, Log: slog.New(slog.DiscardHandler)}
 	n := 0
 	w.h = console.New(console.Config{
-		Table: w.table, Now: clock, Log: slog.New(slog.DiscardHandler), Insecure: true,
+		Table: w.table, Checkouts: checkouts, Now: clock, Log: slog.New(slog.DiscardHandler), Insecure: true,
 		Keys:     func(context.Context) ([]string, error) { return []string{"", operatorKey}, nil },
 		NewULID:  func() string { n++; return strings.Repeat("0", 25) + string(rune('0'+n%10)) },
 		Webhooks: webhook.Settings{Wait: time.Hour},

@@ -1,12 +1,19 @@
 package console
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"time"
 
 	g "maragu.dev/gomponents"
 	c "maragu.dev/gomponents/components"
 	h "maragu.dev/gomponents/html"
 
+	"github.com/kessai/kessai/internal/checkout"
+	"github.com/kessai/kessai/internal/money"
+	"github.com/kessai/kessai/internal/reconcile"
 	"github.com/kessai/kessai/internal/webhook"
 )
 
@@ -91,6 +98,19 @@ func cells(nodes ...g.Node) g.Node {
 // fact is a row of a table of facts.
 func fact(name string, nodes ...g.Node) g.Node { return h.Tr(h.Th(g.Text(name)), h.Td(nodes...)) }
 
+// amount is money as people write it.
+func amount(minor int64, currency string) string {
+	return money.Amount{Minor: minor, Currency: money.Currency(currency)}.String()
+}
+
+// quantity is a number in words, which is a least one if not all was counted.
+func quantity(n int, more bool) string {
+	if more {
+		return fmt.Sprintf("At least %d", n)
+	}
+	return strconv.Itoa(n)
+}
+
 func text(s *string) g.Node {
 	if s == nil {
 		return g.Text("")
@@ -106,26 +126,13 @@ func looked(at time.Time) g.Node {
 	return fact("Looked at next", g.Text(stamp(at)))
 }
 
-func overviewMarkup(p overviewPage) g.Node {
-	dueNow := none("Nothing. The sweep keeps up.")
-	if len(p.Due) > 0 {
-		dueNow = h.Table(heads("Kind", "Id"), g.Map(p.Due, func(d due) g.Node {
-			return cells(g.Text(d.Kind), h.A(h.Href(d.Link), code(d.ID)))
-		}))
-	}
-	return inside(p.frame,
-		h.H1(g.Text("What needs a look")),
-		h.H2(g.Text("Due now")), dueNow, g.If(p.More, none("There is more than is shown. The sweep is behind.")),
-		h.H2(g.Text("Quarantined webhooks")), webhookTable(p.Quarantined))
-}
-
 func webhookTable(items []webhook.Item) g.Node {
 	if len(items) == 0 {
 		return none("None.")
 	}
 	return h.Table(heads("Received", "PSP", "Type", "Event", "Payment", "Why"), g.Map(items, func(it webhook.Item) g.Node {
 		return cells(g.Text(stamp(it.ReceivedAt)), g.Text(it.PSP), g.Text(it.Type),
-			h.A(h.Href(Path+"/webhooks/"+it.ID()), code(it.EventID)), code(string(it.PaymentID)), g.Text(it.Reason))
+			h.A(h.Href(Path+"/webhooks/"+it.ID()), code(it.EventID)), linked(reconcile.KindPayment, string(it.PaymentID)), g.Text(it.Reason))
 	}))
 }
 
@@ -142,9 +149,13 @@ func paymentMarkup(p paymentPage) g.Node {
 		fact("Status", g.Text(string(v.Status)), g.If(v.InDoubt, alert(" in doubt")), g.If(v.Disputed, alert(" disputed"))),
 		fact("Version", g.Textf("%d", v.Version)),
 		fact("Merchant", g.Text(p.MerchantID)),
-		fact("Amount", g.Textf("%d %s in minor units, captured %d, refunded %d", v.Amount, v.Currency, v.AmountCaptured, v.AmountRefunded)),
+		fact("Amount", g.Textf("%s, captured %s, refunded %s", amount(v.Amount, v.Currency), amount(v.AmountCaptured, v.Currency), amount(v.AmountRefunded, v.Currency))),
 		fact("Reference", text(v.Reference)),
 		fact("PSP", g.Text(v.PSP+" "), h.Code(text(v.PSPReference))),
+		fact("Created", g.Text(stamp(v.CreatedAt))),
+	}
+	for _, key := range slices.Sorted(maps.Keys(v.Metadata)) {
+		facts = append(facts, fact("Metadata: "+key, g.Text(v.Metadata[key])))
 	}
 	if v.Failure != nil {
 		facts = append(facts, fact("Failure", g.Text(v.Failure.Code+" "), text(v.Failure.DeclineCode)))
@@ -152,13 +163,24 @@ func paymentMarkup(p paymentPage) g.Node {
 	if p.CheckoutID != "" {
 		facts = append(facts, fact("Checkout", h.A(h.Href(Path+"/checkouts/"+p.CheckoutID), code(p.CheckoutID))))
 	}
-	body := []g.Node{h.H1(g.Text("Payment "), code(string(v.ID))), h.Table(append(facts, looked(p.DueAt))...)}
+	look := looked(p.DueAt)
+	if p.Stranded {
+		look = since(v.UpdatedAt, strandedWhy)
+	}
+	body := []g.Node{h.H1(g.Text("Payment "), code(string(v.ID))), h.Table(append(facts, look)...)}
 	if len(v.Refunds) > 0 {
 		refunds := []g.Node{heads("Id", "Status", "Amount", "Reason", "PSP reference")}
 		for _, r := range v.Refunds {
-			refunds = append(refunds, cells(code(string(r.ID)), g.Text(string(r.Status)), g.Textf("%d", r.Amount), text(r.Reason), h.Code(text(r.PSPReference))))
+			refunds = append(refunds, cells(code(string(r.ID)), g.Text(string(r.Status)), g.Text(amount(r.Amount, r.Currency)), text(r.Reason), h.Code(text(r.PSPReference))))
 		}
 		body = append(body, h.H2(g.Text("Refunds")), h.Table(refunds...))
+	}
+	if len(v.Disputes) > 0 {
+		disputes := []g.Node{heads("PSP reference", "Status", "Amount", "Result")}
+		for _, d := range v.Disputes {
+			disputes = append(disputes, cells(code(d.ID), g.Text(string(d.Status)), g.Text(amount(d.Amount, v.Currency)), text(d.Result)))
+		}
+		body = append(body, h.H2(g.Text("Disputes")), h.Table(disputes...))
 	}
 	body = append(body, journalTable(p.Rows), g.If(p.Next != "", h.P(h.A(h.Href("?cursor="+p.Next), g.Text("Later rows")))))
 	return inside(p.frame, body...)
@@ -171,15 +193,19 @@ func checkoutMarkup(p checkoutPage) g.Node {
 	facts := []g.Node{
 		fact("Status", g.Textf("%s, %s", v.Status, p.Direction)),
 		fact("Merchant", g.Text(p.MerchantID)),
-		fact("Amount", g.Textf("%d %s in minor units", v.Amount, v.Currency)),
+		fact("Amount", g.Text(amount(v.Amount, v.Currency))),
 		fact("Payment", h.A(h.Href(Path+"/payments/"+string(v.Payment.ID)), code(string(v.Payment.ID))), g.Text(" "+string(v.Payment.Status))),
 		fact("Order", h.Code(text(v.OrderID))),
 	}
 	if v.Failure != nil {
 		facts = append(facts, fact("Failure", g.Text(v.Failure.Code+" "), text(v.Failure.DeclineCode)))
 	}
+	look := looked(p.DueAt)
+	if v.Status == checkout.StatusNeedsReview {
+		look = since(v.UpdatedAt, p.Reason)
+	}
 	return inside(p.frame,
-		h.H1(g.Text("Checkout "), code(v.ID)), h.Table(append(facts, looked(p.DueAt))...),
+		h.H1(g.Text("Checkout "), code(v.ID)), h.Table(append(facts, look)...),
 		g.If(p.Resumable, action(p.frame, Path+"/checkouts/"+v.ID+"/resume", "Drive it on")),
 		journalTable(p.Rows))
 }
@@ -192,13 +218,29 @@ func webhookMarkup(p webhookPage) g.Node {
 			h.Table(
 				fact("Status", g.Text(string(it.Status)), g.If(it.Reason != "", g.Text(": "+it.Reason))),
 				fact("PSP", g.Text(it.PSP)), fact("Type", g.Text(it.Type)),
-				fact("Payment", h.A(h.Href(Path+"/payments/"+string(it.PaymentID)), code(string(it.PaymentID)))),
+				fact("Payment", linked(reconcile.KindPayment, string(it.PaymentID))),
 				fact("Received", g.Text(stamp(it.ReceivedAt))), fact("Attempts", g.Textf("%d", it.Attempts))),
 			action(p.frame, Path+"/webhooks/"+it.ID()+"/replay", "Replay"))
 	}
-	links := g.Map(p.Statuses, func(s webhook.Status) g.Node {
-		return g.Group{h.A(h.Href(Path+"/webhooks?status="+string(s)), g.Text(string(s))), g.Text(" ")}
-	})
 	older := h.A(h.Href("?status="+string(p.Status)+"&cursor="+p.Next), g.Text("Older"))
-	return inside(p.frame, h.H1(g.Text("Webhooks: "+string(p.Status))), h.P(links), webhookTable(p.Items), g.If(p.Next != "", h.P(older)))
+	return inside(p.frame, h.H1(g.Text("Webhooks: "+string(p.Status))), statusLinks(p.Statuses), webhookTable(p.Items), g.If(p.Next != "", h.P(older)))
+}
+
+func statusLinks(statuses []webhook.Status) g.Node {
+	return h.P(g.Map(statuses, func(s webhook.Status) g.Node {
+		return g.Group{h.A(h.Href(Path+"/webhooks?status="+string(s)), g.Text(string(s))), g.Text(" ")}
+	}))
+}
+
+// statusMarkup is the answer to a status that there is none of.
+func statusMarkup(p webhookPage) g.Node {
+	return inside(p.frame, h.H1(g.Text("Webhooks")), h.P(alert("There is no such status."), g.Text(" These are:")), statusLinks(p.Statuses))
+}
+
+// findMarkup says what can be found.
+func findMarkup(f frame, id string) g.Node {
+	return inside(f, h.H1(g.Text("Nothing has the id "), code(id)),
+		h.P(g.Text("What can be found by its id: a payment, pay_…, a checkout, chk_…, a webhook, wh_…")),
+		h.P(g.Text("A refund, re_…, is on the page of its payment: its event and its log lines name it as payment_id. "+
+			"A merchant's own reference is looked up with that merchant's key: GET /v1/payments?reference=…")))
 }

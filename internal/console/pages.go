@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,6 @@ import (
 	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/payment"
-	"github.com/kessai/kessai/internal/reconcile"
 	"github.com/kessai/kessai/internal/store/payments"
 	"github.com/kessai/kessai/internal/webhook"
 )
@@ -39,60 +39,15 @@ func missing(err error) bool {
 		errors.Is(err, checkout.ErrNotFound) || errors.Is(err, webhook.ErrNotFound)
 }
 
-type overviewPage struct {
-	frame
-	Due         []due
-	More        bool // there is more due than is shown
-	Quarantined []webhook.Item
-}
-
-type due struct{ Kind, ID, Link string }
-
-// overview shows what somebody should look at.
-func (h *Handler) overview(ctx context.Context, r request) (reply, error) {
-	page := overviewPage{frame: h.frame(r, "Kessai")}
-	for shard := range h.config.Table.Shards() {
-		entries, next, err := h.config.Table.DuePage(ctx, shard, h.config.Now(), pageSize, "")
-		if err != nil {
-			return reply{}, err
-		}
-		page.More = page.More || next != ""
-		for _, e := range entries {
-			page.Due = append(page.Due, dueRow(e))
-		}
-	}
-	var err error
-	if page.Quarantined, _, err = h.config.Table.Webhooks(ctx, webhook.StatusQuarantined, "", pageSize); err != nil {
-		return reply{}, err
-	}
-	return reply{status: http.StatusOK, page: overviewMarkup(page)}, nil
-}
-
-func dueRow(e reconcile.Due) due {
-	switch e.Kind {
-	case reconcile.KindPayment:
-		return due{"payment", e.ID, Path + "/payments/" + e.ID}
-	case reconcile.KindCheckout:
-		return due{"checkout", e.ID, Path + "/checkouts/" + e.ID}
-	case reconcile.KindWebhook:
-		name, eventID, _ := strings.Cut(e.ID, "#")
-		it := webhook.Item{PSP: name, EventID: eventID}
-		return due{"webhook", e.ID, Path + "/webhooks/" + it.ID()}
-	case reconcile.KindDelivery: // has no page: the merchant sees it with the event
-	case reconcile.KindHeartbeat, reconcile.KindRecovery: // the outbox's own
-	}
-	return due{Kind: string(e.Kind), ID: e.ID}
-}
-
 // find leads to the page of whatever has that id.
-func find(r request) (reply, error) {
+func (h *Handler) find(r request) reply {
 	id := strings.TrimSpace(r.query.Get("id"))
 	for prefix, section := range map[string]string{payment.IDPrefix: "payments", checkout.IDPrefix: "checkouts", "wh_": "webhooks"} {
 		if strings.HasPrefix(id, prefix) {
-			return reply{status: http.StatusSeeOther, location: Path + "/" + section + "/" + url.PathEscape(id)}, nil
+			return reply{status: http.StatusSeeOther, location: Path + "/" + section + "/" + url.PathEscape(id)}
 		}
 	}
-	return reply{}, errNotFound
+	return reply{status: http.StatusNotFound, page: findMarkup(h.frame(r, "Find"), id)}
 }
 
 // row is one journal row as the page shows it.
@@ -121,6 +76,7 @@ type paymentPage struct {
 	MerchantID string
 	CheckoutID string
 	DueAt      time.Time
+	Stranded   bool
 	Rows       []row
 	Next       string
 }
@@ -140,7 +96,7 @@ func (h *Handler) payment(ctx context.Context, r request, id payment.ID) (reply,
 	shown, err := rows(list)
 	page := paymentPage{
 		frame: h.frame(r, string(id)), Payment: p.PublicView(), MerchantID: p.MerchantID, CheckoutID: p.CheckoutID,
-		DueAt: p.DueAt, Rows: shown, Next: next,
+		DueAt: p.DueAt, Stranded: p.Stranded(), Rows: shown, Next: next,
 	}
 	return reply{status: http.StatusOK, page: paymentMarkup(page)}, err
 }
@@ -151,6 +107,7 @@ type checkoutPage struct {
 	MerchantID string
 	Direction  checkout.Direction
 	DueAt      time.Time
+	Reason     string // why it needs review
 	Resumable  bool
 	Rows       []row
 }
@@ -168,9 +125,19 @@ func (h *Handler) checkout(ctx context.Context, r request, id string) (reply, er
 	c := result.Checkout
 	page := checkoutPage{
 		frame: h.frame(r, id), Checkout: c.View(result.Payment.PublicView()), MerchantID: c.MerchantID, Direction: c.Direction,
-		DueAt: c.DueAt, Resumable: c.Status != checkout.StatusCompleted && c.Status != checkout.StatusFailed, Rows: shown,
+		DueAt: c.DueAt, Reason: reasonOf(list, c.Version), Resumable: c.Status != checkout.StatusCompleted && c.Status != checkout.StatusFailed, Rows: shown,
 	}
 	return reply{status: http.StatusOK, page: checkoutMarkup(page)}, err
+}
+
+// reasonOf is what the row of a version gives as its reason, "" for none.
+func reasonOf(list []payments.Row, version int64) string {
+	for _, r := range list {
+		if reason, ok := r.Data["reason"].(string); ok && r.Version == version {
+			return reason
+		}
+	}
+	return ""
 }
 
 type webhookPage struct {
@@ -189,6 +156,9 @@ func (h *Handler) webhook(ctx context.Context, r request, id string) (reply, err
 		page.Status = webhook.Status(r.query.Get("status"))
 		if page.Status == "" {
 			page.Status = webhook.StatusQuarantined
+		}
+		if !slices.Contains(page.Statuses, page.Status) {
+			return reply{status: http.StatusBadRequest, page: statusMarkup(page)}, nil
 		}
 		var err error
 		page.Items, page.Next, err = h.config.Table.Webhooks(ctx, page.Status, r.query.Get("cursor"), pageSize)
