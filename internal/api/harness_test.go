@@ -132,7 +132,7 @@ func newWorld(t *testing.T) *world {
 	log := slog.New(slog.NewJSONHandler(w.logs, nil))
 	var ids atomic.Int64
 	newULID := func() string { return fmt.Sprintf("01KDYAK348M9S346Q3D2%06d", ids.Add(1)) }
-	door := &journal.Journal{Store: w.table, Policy: policy, Now: w.clock.now, Pause: func(ctx context.Context, _ int) error { return ctx.Err() }, Meter: meter{}}
+	door := &journal.Journal{Store: w.table, Policy: policy, Now: w.clock.now, Pause: func(ctx context.Context, _ int) error { return ctx.Err() }, Meter: meter{}, Log: log}
 	w.charges = &charge.Service{
 		Journal: door, Store: w.table, Leases: &lease.Leases{Store: w.table, TTL: 30 * time.Second, Now: w.clock.now, Meter: meter{}},
 		Providers: map[string]psp.Provider{"simulator": w.fake}, Policy: policy,

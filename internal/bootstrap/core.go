@@ -93,7 +93,7 @@ func (c Core) Policy(name string) payment.Policy {
 
 // Journal is the door to payments.
 func (c Core) Journal() *journal.Journal {
-	return &journal.Journal{Store: c.Payments, Policy: c.Policy, Now: c.Now, Pause: pause, Meter: c.Meter}
+	return &journal.Journal{Store: c.Payments, Policy: c.Policy, Now: c.Now, Pause: pause, Meter: c.Meter, Log: c.Log}
 }
 
 // Charges is the service that talks to the PSPs.

@@ -26,6 +26,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/kessai/kessai/internal/idempotency"
@@ -124,6 +125,7 @@ type Journal struct {
 	// context's error when that ends first.
 	Pause func(ctx context.Context, n int) error
 	Meter Meter
+	Log   *slog.Logger
 }
 
 // maxAttempts bounds the races one Record may lose. With full jitter and a
@@ -227,7 +229,7 @@ func (j *Journal) apply(ctx context.Context, p payment.Payment, e payment.Event,
 	if err := j.commit(ctx, c); err != nil {
 		return p, false, err
 	}
-	j.count(c)
+	j.count(ctx, c)
 	return next, true, nil
 }
 
@@ -247,9 +249,14 @@ var worthCounting = map[payment.EventType]string{
 	payment.EventDisputeOpened: MetricDisputed,
 }
 
-func (j *Journal) count(c Change) {
+func (j *Journal) count(ctx context.Context, c Change) {
 	if name, ok := worthCounting[c.Row.Type]; ok {
 		j.Meter.Count(name, 1)
+	}
+	if c.Row.Type == payment.EventRefundFailed && c.Row.Data.Refund != nil {
+		// It is final, and the customer has not got the money: somebody must know which.
+		j.Log.ErrorContext(ctx, "refund failed", "payment_id", string(c.After.ID), "refund_id", string(c.Row.Data.Refund.ID),
+			"stranded", c.After.Stranded())
 	}
 	if c.Before.Status.Open() && c.After.Status.Terminal() && c.Row.At.After(c.After.ExpiresAt) {
 		j.Meter.Count(MetricLateFinal, 1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -292,4 +293,28 @@ func TestWhatAnOperatorWantsToSeeIsCounted(t *testing.T) {
 	w.Clock.Advance(Durations.PaymentExpiry + time.Millisecond)
 	record(fact(payment.EventCaptured))
 	count(journal.MetricLateFinal, 1)
+}
+
+func TestARefundThatFailsForGoodIsAnErrorInTheLogOnce(t *testing.T) {
+	w, p := open(t)
+	refund := payment.RefundEvent{ID: payment.LateRefundID(p.ID), PSPReference: "rf_1", Amount: yen.Minor}
+	failed := payment.Event{Type: payment.EventRefundFailed, PSPReference: "ch_000001", Refund: refund}
+	facts := []payment.Event{fact(payment.EventDeclined), fact(payment.EventCaptured), failed, failed}
+	if _, err := w.Charges.Journal.Record(w.Context(), p.ID, journal.SourceWebhook, facts...); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for line := range strings.Lines(w.Logs.Text()) {
+		if strings.Contains(line, `"msg":"refund failed"`) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) != 1 {
+		t.Fatalf("got lines %q, want one", lines)
+	}
+	for _, part := range []string{`"level":"ERROR"`, `"payment_id":"` + string(p.ID) + `"`, `"refund_id":"` + string(refund.ID) + `"`, `"stranded":true`} {
+		if !strings.Contains(lines[0], part) {
+			t.Errorf("got line %s, want %s in it", lines[0], part)
+		}
+	}
 }
