@@ -19,9 +19,10 @@ const (
 // beginning and any end counts, so that a number is found after a house number.
 //
 // Two things that look so by chance are let pass, since merchants use them as
-// references: a UUID, and a point in time. Digits that stand right beside a letter
-// are part of some other name nine times in ten; they count only with the
-// beginning and length that an issuer gives out.
+// references: a UUID, and a point in time; and what begins with a zero, which is no
+// card's. Digits that stand right beside a letter, or with dots or underscores in
+// between, are something else nine times in ten; they count only with the beginning
+// and length that an issuer gives out.
 func cardLike(text string) bool {
 	if len(text) < minCardDigits {
 		return false
@@ -49,6 +50,7 @@ var (
 type run struct {
 	digits       []byte // 0 to 9
 	starts, ends []int  // indexes into digits where a group starts, and after its end
+	odd          []int  // of those starts, the ones behind a separator that numbers rarely have
 	before       bool   // a letter stands right before
 	after        bool   // a letter stands right after
 }
@@ -57,14 +59,14 @@ type run struct {
 func digitRuns(text []rune) []run {
 	var all []run
 	var current run
-	separated := false
+	separated, odd := false, false
 	finish := func(next rune) {
 		if n := len(current.digits); n > 0 {
 			current.ends = append(current.ends, n)
 			current.after = !separated && unicode.IsLetter(next)
 			all = append(all, current)
 		}
-		current, separated = run{}, false
+		current, separated, odd = run{}, false, false
 	}
 	previous := ' '
 	for _, r := range text {
@@ -77,10 +79,15 @@ func digitRuns(text []rune) []run {
 		case ok:
 			if n := len(current.digits); separated {
 				current.ends, current.starts = append(current.ends, n), append(current.starts, n)
+				if odd {
+					current.odd = append(current.odd, n)
+				}
 			}
-			current.digits, separated = append(current.digits, digit), false
+			current.digits, separated, odd = append(current.digits, digit), false, false
 		case separates(r):
 			separated = true
+		case r == '.' || r == '_':
+			separated, odd = true, true
 		default:
 			finish(r)
 		}
@@ -125,11 +132,12 @@ func (r run) holdsCard() bool {
 			if len(number) > maxCardDigits {
 				break
 			}
-			if len(number) < minCardDigits || !luhn(number) || pointInTime(number) {
+			if len(number) < minCardDigits || number[0] == 0 || !luhn(number) || pointInTime(number) {
 				continue
 			}
-			glued := i == 0 && r.before || j == len(r.ends)-1 && r.after
-			if !glued || issued(number) {
+			rare := i == 0 && r.before || j == len(r.ends)-1 && r.after ||
+				slices.ContainsFunc(r.odd, func(at int) bool { return start < at && at < r.ends[j] })
+			if !rare || issued(number) {
 				return true
 			}
 		}

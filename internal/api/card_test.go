@@ -33,6 +33,7 @@ func TestWhatLooksLikeACardNumberIsRejectedInAnyFieldAndNeverRepeated(t *testing
 	for _, card := range cards {
 		for _, written := range []string{
 			card, grouped(card, " "), grouped(card, "-"), grouped(card, "\u00a0"), grouped(card, "–"), grouped(card, "\u200b"), grouped(card, " - "),
+			grouped(card, "."), grouped(card, "_"),
 			wide(card), strings.Map(func(r rune) rune { return r - '0' + '٠' }, card), strings.Map(func(r rune) rune { return r - '0' + '𝟘' }, card),
 			"card " + card + " please", "tok_" + card, "no. 42 " + grouped(card, " ") + " 12/30", strings.Join(strings.Split(card, ""), " "),
 			"pan=" + card + ";", "x" + card, card + "x",
@@ -77,7 +78,8 @@ func TestWhatOnlyResemblesACardNumberIsTaken(t *testing.T) {
 		"4242424242424241",                     // a digit is wrong
 		"424242424242",                         // too short
 		"42424242424242424242",                 // too long, and no part of it stands alone
-		"4242.4242.4242.4242",                  // no separator that people use
+		"9901.1234.5678.9016",                  // dots, and no issuer has such numbers
+		"0042123456789015",                     // no card's number begins so
 		"1767322445126",                        // milliseconds since 1970
 		"1767322445123457",                     // microseconds
 		"1767322445123456783",                  // nanoseconds
