@@ -49,9 +49,10 @@ type Endpoint struct {
 	UpdatedAt     time.Time
 }
 
-// Wants reports whether an event of that type is to be delivered.
-func (e Endpoint) Wants(kind string) bool {
-	return !e.Disabled && (slices.Contains(e.Events, AllTypes) || slices.Contains(e.Events, kind))
+// Wants reports whether an event is to be delivered: not one from before the endpoint,
+// which comes when events are sent again.
+func (e Endpoint) Wants(event outbox.Event) bool {
+	return !e.Disabled && !event.At.Before(e.CreatedAt) && (slices.Contains(e.Events, AllTypes) || slices.Contains(e.Events, event.Type))
 }
 
 // Secrets are what a message is signed with at now, current first.

@@ -142,6 +142,18 @@ func TestOnlyWantedTypesAreDelivered(t *testing.T) {
 	}
 }
 
+// Events that are sent again may be older than the endpoint.
+func TestWhatHappenedBeforeTheEndpointIsInTheFeedAlone(t *testing.T) {
+	w := newWorld(t, 200)
+	e := w.event(subject)
+	w.now = w.now.Add(time.Millisecond)
+	w.endpoint(delivery.AllTypes)
+	w.announce(e)
+	if _, err := w.table.Delivery(t.Context(), "alpha", e.ID); !errors.Is(err, delivery.ErrNotFound) {
+		t.Errorf("got %v, want no delivery", err)
+	}
+}
+
 func TestAFailureIsTriedAgainLaterAndLater(t *testing.T) {
 	w := newWorld(t, 500, 302, 200)
 	w.endpoint(delivery.AllTypes)

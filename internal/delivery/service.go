@@ -107,7 +107,7 @@ func (s *Service) Announce(ctx context.Context, e outbox.Event) error {
 		return fmt.Errorf("add %s to the feed: %w", e.ID, err)
 	}
 	endpoint, err := s.Store.Endpoint(ctx, e.MerchantID)
-	if errors.Is(err, ErrNoEndpoint) || err == nil && !endpoint.Wants(e.Type) {
+	if errors.Is(err, ErrNoEndpoint) || err == nil && !endpoint.Wants(e) {
 		return nil
 	}
 	if err != nil {
@@ -138,8 +138,12 @@ func (s *Service) Deliver(ctx context.Context, merchantID, eventID string) error
 		next = d.posted(s.post(ctx, endpoint, d), s.Spread)
 	}
 	gone := err != nil || endpoint.Disabled
-	if err := s.Store.SaveDelivery(ctx, &d, next, nil); err != nil && !lost(err) {
+	err = s.Store.SaveDelivery(ctx, &d, next, nil)
+	if err != nil && !lost(err) {
 		return fmt.Errorf("save delivery of %s: %w", eventID, err)
+	}
+	if err == nil && next.Status == StatusFailed {
+		s.Log.InfoContext(ctx, "event given up", named(next)...)
 	}
 	if next.Status == StatusFailed && !gone {
 		return s.disable(ctx, endpoint)
@@ -159,14 +163,32 @@ func (s *Service) post(ctx context.Context, endpoint Endpoint, d Delivery) Attem
 	case err != nil:
 		a.Reason = err.Error()
 		s.Meter.Count(MetricRefused, 1)
-		s.Log.InfoContext(ctx, "event not delivered", "event_id", d.Event.ID, "payment_id", d.Event.Subject, "reason", a.Reason)
+		s.Log.Log(ctx, levelOf(d), "event not delivered", append(named(d), "reason", a.Reason)...)
 	case status < 200 || status > 299:
 		s.Meter.Count(MetricRefused, 1)
-		s.Log.InfoContext(ctx, "event refused", "event_id", d.Event.ID, "payment_id", d.Event.Subject, "status", status)
+		s.Log.Log(ctx, levelOf(d), "event refused", append(named(d), "status", status)...)
 	default:
 		s.Meter.Count(MetricDelivered, 1)
 	}
 	return a
+}
+
+// levelOf is how loud a failed attempt is: the first says that something is wrong, and
+// the many after it, for days, would bury what else the log says.
+func levelOf(d Delivery) slog.Level {
+	if d.Attempts > 0 {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+// named is a delivery in a log line.
+func named(d Delivery) []any {
+	subject := "subject"
+	if payment.ID(d.Event.Subject).WellFormed() {
+		subject = "payment_id"
+	}
+	return []any{"event_id", d.Event.ID, subject, d.Event.Subject, "merchant_id", d.Event.MerchantID, "attempts", d.Attempts}
 }
 
 // disable stops an endpoint that only failed. Its merchant sets it again when it works.
