@@ -10,11 +10,13 @@ help: ## what can be done here
 
 .PHONY: run
 run: ## the whole product in one process, until Ctrl-C
+	@echo building
 	@go build -o .build/local ./infra/local
 	@exec .build/local
 
 .PHONY: run-aws
 run-aws: ## the same addresses, served from an AWS on this machine (needs Python 3)
+	@echo building
 	@go build -o .build/emulator ./infra/emulator
 	@exec .build/emulator
 
