@@ -21,8 +21,10 @@ type call struct {
 	route     *route // nil until one is found
 	params    map[string]string
 	principal merchant.Principal
-	key       string     // of a POST, its Idempotency-Key
-	paymentID payment.ID // for log lines; well-formed, or ""
+	key       string // of a POST, its Idempotency-Key
+	// For log lines; well-formed, or "".
+	paymentID  payment.ID
+	checkoutID string
 }
 
 func newCall(request events.APIGatewayV2HTTPRequest) *call {

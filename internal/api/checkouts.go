@@ -196,7 +196,7 @@ func (h *Handler) createCheckout(ctx context.Context, c *call) (answer, error) {
 			Reference: r.Reference, ReturnURL: r.ReturnURL, PSP: h.Settings.DefaultPSP,
 		},
 	})
-	c.paymentID = result.Payment.ID
+	c.paymentID, c.checkoutID = result.Payment.ID, result.Checkout.ID
 	if err != nil {
 		return answer{}, err
 	}

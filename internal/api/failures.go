@@ -96,5 +96,8 @@ func (h *Handler) failed(ctx context.Context, c *call, err error) answer {
 		h.Log.ErrorContext(ctx, "request failed", "route", c.template(), "payment_id", string(c.paymentID), "reason", err.Error())
 		p = unavailable()
 	}
+	if id := payment.ID(p.PaymentID); c.paymentID == "" && id.WellFormed() {
+		c.paymentID = id // the one that is in the way
+	}
 	return refusal(p)
 }

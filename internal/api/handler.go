@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/kessai/kessai/internal/charge"
+	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/merchant"
 	"github.com/kessai/kessai/internal/payment"
@@ -153,6 +154,9 @@ func (h *Handler) judge(ctx context.Context, c *call) (answer, error) {
 	if id := payment.ID(c.params["id"]); id.WellFormed() {
 		c.paymentID = id
 	}
+	if id := c.params["id"]; checkout.WellFormed(id) {
+		c.checkoutID = id
+	}
 	return found.serve(ctx, c)
 }
 
@@ -164,6 +168,9 @@ func (h *Handler) logRequest(ctx context.Context, c *call, status int, took time
 	}
 	if c.paymentID != "" {
 		attrs = append(attrs, "payment_id", string(c.paymentID))
+	}
+	if c.checkoutID != "" {
+		attrs = append(attrs, "checkout_id", c.checkoutID)
 	}
 	h.Log.InfoContext(ctx, "request", attrs...)
 }

@@ -21,8 +21,9 @@ type CreateRequest struct {
 //
 // It returns the payment in whatever status the PSP's answer led to, also when
 // it declined, and in StatusProcessing when no usable answer came. Errors:
-// ErrUnknownPSP, *ReferenceInUseError, idempotency.ErrKeyReused,
-// *InProgressError, and others when the store gave no answer.
+// ErrUnknownPSP, *ReferenceInUseError, idempotency.ErrKeyReused and
+// *InProgressError with the payment that has the key, and others when the store gave
+// no answer.
 func (s *Service) Create(ctx context.Context, r CreateRequest) (Result, error) {
 	if _, ok := s.Providers[r.Terms.PSP]; !ok {
 		return Result{}, ErrUnknownPSP
@@ -50,7 +51,7 @@ func (s *Service) Create(ctx context.Context, r CreateRequest) (Result, error) {
 		}
 		f, err := s.resolve(ctx, r.Request, *conflict.Record)
 		if err != nil {
-			return Result{}, err
+			return Result{Payment: f.payment}, err
 		}
 		if f.expired != nil {
 			claim.Seen = f.expired
@@ -70,7 +71,7 @@ func (s *Service) replayCreate(ctx context.Context, r Request, f found) (Result,
 			return Result{Payment: p, Replayed: true}, nil
 		}
 		if err := s.inFlight(p.Create, *f.record); err != nil {
-			return Result{}, err
+			return Result{Payment: p}, err
 		}
 		if !s.resendable(p.Create) {
 			return Result{Payment: p, Replayed: true}, nil

@@ -158,7 +158,7 @@ func (s *Service) resolve(ctx context.Context, r Request, rec idempotency.Record
 		return found{payment: p, expired: &rec}, nil
 	}
 	if err := rec.Check(r.Fingerprint); err != nil {
-		return found{}, err
+		return found{payment: p}, err
 	}
 	return found{payment: p, record: &rec}, nil
 }

@@ -111,7 +111,7 @@ func (s *Service) pause(tries int) time.Duration {
 
 // Resume drives a checkout on, for an operator: one that needs review becomes
 // pending again and may try another refund; one that is under way gets another
-// execution. Errors: ErrNotFound, ErrOver, idempotency.ErrKeyReused.
+// execution. Errors: ErrNotFound, ErrOver with the checkout, idempotency.ErrKeyReused.
 func (s *Service) Resume(ctx context.Context, r charge.Request, id string) (Result, error) {
 	for n := 1; s.anew(ctx, n); n++ {
 		result, err := s.resume(ctx, r, id)
@@ -145,7 +145,7 @@ func (s *Service) resume(ctx context.Context, r charge.Request, id string) (Resu
 	c, claim := found.Checkout, &idempotency.Claim{Record: s.recordOf(r, id)}
 	switch c.Status {
 	case StatusCompleted, StatusFailed:
-		return Result{}, ErrOver
+		return found, ErrOver
 	case StatusPending, StatusRequiresAction:
 	case StatusNeedsReview:
 		if c, err = s.commit(ctx, c, Event{Type: EventResumed}, Change{Source: journal.SourceAPI, Claim: claim}); err != nil {

@@ -181,13 +181,27 @@ func (r *run) repair(ctx context.Context, due Due) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			r.failed.Add(1)
-			r.s.Log.ErrorContext(ctx, "repair panicked", "kind", string(due.Kind), "due_id", due.ID, "stack", string(debug.Stack()))
+			r.s.Log.ErrorContext(ctx, "repair panicked", append(due.named(), "stack", string(debug.Stack()))...)
 		}
 	}()
 	if err := repair(ctx, due.ID); err != nil {
 		r.failed.Add(1)
-		r.s.Log.WarnContext(ctx, "repair failed", "kind", string(due.Kind), "due_id", due.ID, "reason", err.Error())
+		r.s.Log.WarnContext(ctx, "repair failed", append(due.named(), "reason", err.Error())...)
 	}
+}
+
+// named is a due thing in a log line. A payment and a checkout have the names there
+// that every line about them has.
+func (d Due) named() []any {
+	attrs := []any{"kind", string(d.Kind), "due_id", d.ID}
+	switch d.Kind {
+	case KindPayment:
+		return append(attrs, "payment_id", d.ID)
+	case KindCheckout:
+		return append(attrs, "checkout_id", d.ID)
+	case KindWebhook, KindDelivery, KindHeartbeat, KindRecovery:
+	}
+	return attrs
 }
 
 // late reports whether no repair may begin any more.
