@@ -100,6 +100,9 @@ const Path = "/console"
 type request struct {
 	method  string
 	path    string // below Path, without the slash
+	section string // its first part
+	id      string // its second
+	action  string // its rest
 	query   url.Values
 	form    url.Values
 	session session
@@ -111,6 +114,8 @@ type reply struct {
 	page     g.Node
 	location string // of a redirect
 	cookie   string
+	// payment is that of what the page is about, for the log line, "" for none.
+	payment payment.ID
 }
 
 // Handle serves one request of an HTTP API (payload format 2.0).
@@ -120,7 +125,7 @@ func (h *Handler) Handle(ctx context.Context, e events.APIGatewayV2HTTPRequest) 
 	var a reply
 	switch {
 	case err != nil:
-		a = h.failure(ctx, err)
+		a = h.failure(ctx, r, err)
 	case r.path == "login" && r.method == http.MethodPost:
 		a = h.login(ctx, r)
 	case r.session.refused:
@@ -129,16 +134,21 @@ func (h *Handler) Handle(ctx context.Context, e events.APIGatewayV2HTTPRequest) 
 		a = reply{status: http.StatusOK, page: loginMarkup(false)}
 	default:
 		if a, err = h.serve(ctx, r); err != nil {
-			a = h.failure(ctx, err)
+			a = h.failure(ctx, r, err)
 		}
 	}
-	h.config.Log.InfoContext(ctx, "console", "method", e.RequestContext.HTTP.Method, "status", a.status,
-		"duration_ms", h.config.Now().Sub(started).Milliseconds())
+	attrs := append(r.named(), "status", a.status, "duration_ms", h.config.Now().Sub(started).Milliseconds())
+	if a.payment != "" {
+		attrs = append(attrs, "payment_id", string(a.payment))
+	}
+	h.config.Log.InfoContext(ctx, "console", attrs...)
 	return h.render(ctx, a), nil
 }
 
 func (h *Handler) read(ctx context.Context, e events.APIGatewayV2HTTPRequest) (request, error) {
 	r := request{method: e.RequestContext.HTTP.Method, path: strings.Trim(strings.TrimPrefix(e.RawPath, Path), "/")}
+	r.section, r.id, _ = strings.Cut(r.path, "/")
+	r.id, r.action, _ = strings.Cut(r.id, "/")
 	body := e.Body
 	if e.IsBase64Encoded {
 		raw, err := base64.StdEncoding.DecodeString(body)
@@ -169,8 +179,7 @@ var (
 
 // serve is the pages, by path.
 func (h *Handler) serve(ctx context.Context, r request) (reply, error) {
-	section, id, _ := strings.Cut(r.path, "/")
-	id, action, _ := strings.Cut(id, "/")
+	section, id, action := r.section, r.id, r.action
 	if r.method == http.MethodPost && !r.session.owns(r.form.Get("token")) {
 		return reply{}, errForged
 	}
@@ -200,7 +209,7 @@ func (h *Handler) serve(ctx context.Context, r request) (reply, error) {
 }
 
 // failure is the page of an error. Its words are ours.
-func (h *Handler) failure(ctx context.Context, err error) reply {
+func (h *Handler) failure(ctx context.Context, r request, err error) reply {
 	switch {
 	case errors.Is(err, errBadRequest):
 		return reply{status: http.StatusBadRequest, page: messageMarkup("The request is malformed.")}
@@ -209,7 +218,7 @@ func (h *Handler) failure(ctx context.Context, err error) reply {
 	case missing(err):
 		return reply{status: http.StatusNotFound, page: messageMarkup("There is no such thing.")}
 	}
-	h.config.Log.ErrorContext(ctx, "console page failed", "reason", err.Error())
+	h.config.Log.ErrorContext(ctx, "console page failed", append(r.named(), "reason", err.Error())...)
 	return reply{status: http.StatusServiceUnavailable, page: messageMarkup("The store gave no answer. Reload the page.")}
 }
 

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net/url"
@@ -29,6 +30,7 @@ type world struct {
 	h     *console.Handler
 	table *payments.Table
 	now   time.Time
+	log   bytes.Buffer
 }
 
 func newWorld(t *testing.T) *world {
@@ -39,7 +41,7 @@ func newWorld(t *testing.T) *world {
 	checkouts := &checkout.Service{Store: w.table, Starter: starter{}, Now: clock, Log: slog.New(slog.DiscardHandler)}
 	n := 0
 	w.h = console.New(console.Config{
-		Table: w.table, Checkouts: checkouts, Now: clock, Log: slog.New(slog.DiscardHandler), Insecure: true,
+		Table: w.table, Checkouts: checkouts, Now: clock, Log: slog.New(slog.NewJSONHandler(&w.log, nil)), Insecure: true,
 		Keys:     func(context.Context) ([]string, error) { return []string{"", operatorKey}, nil },
 		NewULID:  func() string { n++; return strings.Repeat("0", 25) + string(rune('0'+n%10)) },
 		Webhooks: webhook.Settings{Wait: time.Hour},

@@ -127,7 +127,7 @@ func (h *Handler) checkout(ctx context.Context, r request, id string) (reply, er
 		frame: h.frame(r, id), Checkout: c.View(result.Payment.PublicView()), MerchantID: c.MerchantID, Direction: c.Direction,
 		DueAt: c.DueAt, Reason: reasonOf(list, c.Version), Resumable: c.Status != checkout.StatusCompleted && c.Status != checkout.StatusFailed, Rows: shown,
 	}
-	return reply{status: http.StatusOK, page: checkoutMarkup(page)}, err
+	return reply{status: http.StatusOK, page: checkoutMarkup(page), payment: c.PaymentID}, err
 }
 
 // reasonOf is what the row of a version gives as its reason, "" for none.
@@ -166,7 +166,7 @@ func (h *Handler) webhook(ctx context.Context, r request, id string) (reply, err
 	}
 	it, err := h.item(ctx, id)
 	page.Item = &it
-	return reply{status: http.StatusOK, page: webhookMarkup(page)}, err
+	return reply{status: http.StatusOK, page: webhookMarkup(page), payment: it.PaymentID}, err
 }
 
 func (h *Handler) item(ctx context.Context, id string) (webhook.Item, error) {
@@ -199,13 +199,13 @@ func (h *Handler) replay(ctx context.Context, r request, id string) (reply, erro
 	if _, done := errors.AsType[*journal.Conflict](err); done {
 		err = nil // clicked twice, or somebody else was faster: the page shows what is
 	}
-	return reply{status: http.StatusSeeOther, location: Path + "/webhooks/" + id}, err
+	return reply{status: http.StatusSeeOther, location: Path + "/webhooks/" + id, payment: it.PaymentID}, err
 }
 
 func (h *Handler) resume(ctx context.Context, r request, id string) (reply, error) {
-	_, err := h.config.Checkouts.Resume(ctx, h.actionOf(r), id)
+	result, err := h.config.Checkouts.Resume(ctx, h.actionOf(r), id)
 	if errors.Is(err, checkout.ErrOver) {
 		err = nil // it ended meanwhile: the page shows how
 	}
-	return reply{status: http.StatusSeeOther, location: Path + "/checkouts/" + url.PathEscape(id)}, err
+	return reply{status: http.StatusSeeOther, location: Path + "/checkouts/" + url.PathEscape(id), payment: result.Payment.ID}, err
 }

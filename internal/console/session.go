@@ -94,7 +94,7 @@ func (s session) owns(token string) bool {
 func (h *Handler) login(ctx context.Context, r request) reply {
 	keys, err := h.config.Keys(ctx)
 	if err != nil {
-		return h.failure(ctx, err)
+		return h.failure(ctx, r, err)
 	}
 	key := matching(keys, r.form.Get("key"))
 	if key == "" {
