@@ -1,7 +1,8 @@
 /*
 Package console is the operator's pages: what waits for a person, what was
-quarantined, what is due, one payment or checkout with its journal, and the two
-things an operator may do, replay a webhook and drive a checkout on.
+quarantined, what is due, one payment or checkout with its journal, what
+reconciliations found, and the two things an operator may do, replay a webhook and
+drive a checkout on.
 
 Pages are rendered here, without scripts. An operator comes in with the operator's
 key, as a Bearer header or through the login page, which turns it into a cookie
@@ -33,6 +34,7 @@ import (
 	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/reconcile"
+	"github.com/kessai/kessai/internal/store"
 	"github.com/kessai/kessai/internal/store/payments"
 	"github.com/kessai/kessai/internal/webhook"
 )
@@ -42,6 +44,7 @@ type Table interface {
 	Journals
 	Queues
 	Inbox
+	Reconciliations
 }
 
 // Journals are payments and what happened to them and to checkouts.
@@ -204,6 +207,8 @@ func (h *Handler) serve(ctx context.Context, r request) (reply, error) {
 		return h.checkout(ctx, r, id)
 	case "webhooks":
 		return h.webhook(ctx, r, id)
+	case "reconciliations":
+		return h.reconciliation(ctx, r, id)
 	}
 	return reply{}, errNotFound
 }
@@ -211,7 +216,7 @@ func (h *Handler) serve(ctx context.Context, r request) (reply, error) {
 // failure is the page of an error. Its words are ours.
 func (h *Handler) failure(ctx context.Context, r request, err error) reply {
 	switch {
-	case errors.Is(err, errBadRequest):
+	case errors.Is(err, errBadRequest), errors.Is(err, store.ErrCursor):
 		return reply{status: http.StatusBadRequest, page: messageMarkup("The request is malformed.")}
 	case errors.Is(err, errForged):
 		return reply{status: http.StatusForbidden, page: messageMarkup("The form has expired. Go back, reload, and try again.")}

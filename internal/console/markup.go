@@ -47,8 +47,9 @@ func inside(f frame, body ...g.Node) g.Node {
 	bar := h.Header(
 		h.A(h.Class("home"), h.Href(Path), g.Text("Kessai")),
 		h.A(h.Href(Path+"/webhooks"), g.Text("Webhooks")),
+		h.A(h.Href(Path+"/reconciliations"), g.Text("Reconciliations")),
 		h.Form(h.Action(Path+"/find"), h.Method("get"),
-			h.Input(h.Name("id"), g.Attr("size", "36"), h.Placeholder("pay_…, chk_… or wh_…"), h.Aria("label", "id")), g.Text(" "),
+			h.Input(h.Name("id"), g.Attr("size", "36"), h.Placeholder("pay_…, chk_…, wh_… or rec_…"), h.Aria("label", "id")), g.Text(" "),
 			h.Button(h.Class("plain"), g.Text("Find"))),
 		h.Form(h.Action(Path+"/logout"), h.Method("post"), hidden("token", f.Token), h.Button(h.Class("plain"), g.Text("Log out"))),
 	)
@@ -240,7 +241,7 @@ func statusMarkup(p webhookPage) g.Node {
 // findMarkup says what can be found.
 func findMarkup(f frame, id string) g.Node {
 	return inside(f, h.H1(g.Text("Nothing has the id "), code(id)),
-		h.P(g.Text("What can be found by its id: a payment, pay_…, a checkout, chk_…, a webhook, wh_…")),
+		h.P(g.Text("What can be found by its id: a payment, pay_…, a checkout, chk_…, a webhook, wh_…, a reconciliation, rec_…")),
 		h.P(g.Text("A refund, re_…, is on the page of its payment: its event and its log lines name it as payment_id. "+
 			"A merchant's own reference is looked up with that merchant's key: GET /v1/payments?reference=…")))
 }

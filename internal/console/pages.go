@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kessai/kessai/internal/audit"
 	"github.com/kessai/kessai/internal/charge"
 	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/idempotency"
@@ -36,13 +37,14 @@ func (h *Handler) frame(r request, title string) frame {
 
 func missing(err error) bool {
 	return errors.Is(err, errNotFound) || errors.Is(err, journal.ErrNotFound) ||
-		errors.Is(err, checkout.ErrNotFound) || errors.Is(err, webhook.ErrNotFound)
+		errors.Is(err, checkout.ErrNotFound) || errors.Is(err, webhook.ErrNotFound) ||
+		errors.Is(err, audit.ErrNotFound)
 }
 
 // find leads to the page of whatever has that id.
 func (h *Handler) find(r request) reply {
 	id := strings.TrimSpace(r.query.Get("id"))
-	for prefix, section := range map[string]string{payment.IDPrefix: "payments", checkout.IDPrefix: "checkouts", "wh_": "webhooks"} {
+	for prefix, section := range map[string]string{payment.IDPrefix: "payments", checkout.IDPrefix: "checkouts", "wh_": "webhooks", audit.IDPrefix: "reconciliations"} {
 		if strings.HasPrefix(id, prefix) {
 			return reply{status: http.StatusSeeOther, location: Path + "/" + section + "/" + url.PathEscape(id)}
 		}
