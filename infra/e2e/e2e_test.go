@@ -9,13 +9,21 @@ import (
 	"github.com/kessai/kessai/infra/e2e"
 )
 
-// sideBySide is how many claims run at a time. They wait most of the time.
-const sideBySide = "32"
+// How many claims run at a time. They wait most of the time; but a slow product is
+// busy with a few, and more would only wait for each other.
+const (
+	sideBySide     = "32"
+	slowSideBySide = "10"
+)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if !isSet("test.parallel") {
-		if err := flag.Set("test.parallel", sideBySide); err != nil {
+		n := sideBySide
+		if slow() {
+			n = slowSideBySide
+		}
+		if err := flag.Set("test.parallel", n); err != nil {
 			panic(err)
 		}
 	}
@@ -27,6 +35,8 @@ func isSet(name string) bool {
 	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
 	return found
 }
+
+func slow() bool { return os.Getenv("E2E_SLOW") == "1" }
 
 // TestProduct checks the product that the environment names.
 func TestProduct(t *testing.T) {
@@ -45,7 +55,7 @@ func TestProduct(t *testing.T) {
 			*field = value
 		}
 	}
-	if os.Getenv("E2E_SLOW") == "1" {
+	if slow() {
 		target = target.Slow()
 	}
 	for name, field := range map[string]*time.Duration{
