@@ -195,13 +195,21 @@ func (s *Service) settle(ctx context.Context, run Run, p payment.Payment, compar
 	if err != nil {
 		return err
 	}
-	left := compare.of(after)
+	asked := slices.DeleteFunc(all, func(d difference) bool { return d.remedy != remedyAsk })
+	return s.conclude(ctx, run, asked, repaired{repair, compare.of(after)})
+}
+
+// repaired is what a repair was, and the differences that are left after it.
+type repaired struct {
+	by   Repair
+	left []difference
+}
+
+// conclude notes how findings ended: a repair counts when the difference is gone.
+func (s *Service) conclude(ctx context.Context, run Run, all []difference, r repaired) error {
 	for _, d := range all {
-		if d.remedy != remedyAsk {
-			continue
-		}
-		d.finding.Repair = repair
-		if repair == RepairNone || slices.ContainsFunc(left, d.same) {
+		d.finding.Repair = r.by
+		if r.by == RepairNone || slices.ContainsFunc(r.left, d.same) {
 			d.finding.Repair, d.finding.NeedsReview = RepairNone, true
 		}
 		if err := s.Store.SettleFinding(ctx, run.ID, d.finding); err != nil {

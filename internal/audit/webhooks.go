@@ -119,17 +119,7 @@ func (s *Service) deliver(ctx context.Context, run Run, it webhook.Item, all []d
 	if err != nil {
 		return err
 	}
-	left := compare.of(after)
-	for _, d := range all {
-		d.finding.Repair = DrivenOn
-		if slices.ContainsFunc(left, d.same) {
-			d.finding.Repair, d.finding.NeedsReview = RepairNone, true
-		}
-		if err := s.Store.SettleFinding(ctx, run.ID, d.finding); err != nil {
-			return fmt.Errorf("settle finding: %w", err)
-		}
-	}
-	return nil
+	return s.conclude(ctx, run, all, repaired{DrivenOn, compare.of(after)})
 }
 
 // stray writes down that the PSP told of a charge that no payment of its own owns, if
