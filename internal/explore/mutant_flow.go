@@ -108,6 +108,12 @@ func pspMutants() []Mutant {
 				}}
 			},
 		},
+	}
+}
+
+// followUpMutants are defects of the calls after the first, and of the rules when to make them.
+func followUpMutants() []Mutant {
+	return []Mutant{
 		{
 			Name: "refund_with_a_new_key", Scenario: "refund key window", Faults: 1, Killer: []string{"S-KEY-STABLE", "S-REFUND-BOUND"},
 			Provider: func(w *world, p psp.Provider) psp.Provider {
@@ -284,7 +290,7 @@ func lastNewsWins(w *world) {
 // Mutants are all of them.
 func Mutants() []Mutant {
 	var all []Mutant
-	for _, group := range [][]Mutant{storeMutants(), pspMutants(), flowMutants(), shopMutants(), hookMutants(), cardMutants()} {
+	for _, group := range [][]Mutant{storeMutants(), contentMutants(), pspMutants(), followUpMutants(), flowMutants(), shopMutants(), hookMutants(), cardMutants()} {
 		all = append(all, group...)
 	}
 	return all

@@ -49,6 +49,16 @@ func edited(edit func(w *store.Write) bool) func(*world, store.Table) store.Tabl
 	}
 }
 
+// unconditional is a table whose writes of a kind have no condition.
+func unconditional(kind func(w *store.Write) bool) func(*world, store.Table) store.Table {
+	return edited(func(w *store.Write) bool {
+		if kind(w) {
+			w.If = store.Condition{}
+		}
+		return true
+	})
+}
+
 func isState(w *store.Write) bool { _, ok := cutState(w.Key); return ok }
 
 func isRow(w *store.Write) bool { return strings.HasPrefix(w.Key.SK, "EVENT#") }
@@ -58,20 +68,14 @@ func storeMutants() []Mutant {
 	return []Mutant{
 		{
 			Name: "no_version_condition", Scenario: "pay cancel webhook", Killer: []string{"S-VERSION-MONOTONE", "S-OUTBOX-ATOMIC", "S-TERMINAL-STABLE"},
-			Table: edited(func(w *store.Write) bool {
-				if isState(w) && w.Kind == store.Update && w.Set["version"] != nil || isRow(w) {
-					w.If = store.Condition{}
-				}
-				return true
+			Table: unconditional(func(w *store.Write) bool {
+				return isState(w) && w.Kind == store.Update && w.Set["version"] != nil || isRow(w)
 			}),
 		},
 		{
 			Name: "no_version_condition_refunds", Scenario: "refund refund webhook", Killer: []string{"S-VERSION-MONOTONE", "S-OUTBOX-ATOMIC", "S-REFUND-BOUND"},
-			Table: edited(func(w *store.Write) bool {
-				if isState(w) && w.Kind == store.Update && w.Set["version"] != nil || isRow(w) {
-					w.If = store.Condition{}
-				}
-				return true
+			Table: unconditional(func(w *store.Write) bool {
+				return isState(w) && w.Kind == store.Update && w.Set["version"] != nil || isRow(w)
 			}),
 		},
 		{
@@ -81,23 +85,13 @@ func storeMutants() []Mutant {
 		{Name: "outbox_apart", Scenario: "pay", Killer: []string{"S-OUTBOX-ATOMIC"}, Table: outboxApart},
 		{
 			Name: "record_overwritten", Scenario: "repeat at once", Killer: []string{"S-IDEM-SAME"},
-			Table: edited(func(w *store.Write) bool {
-				if w.Key.SK == "RECORD" {
-					w.If = store.Condition{}
-				}
-				return true
-			}),
+			Table: unconditional(func(w *store.Write) bool { return w.Key.SK == "RECORD" }),
 		},
 		{Name: "record_written_first", Scenario: "repeat at once", Killer: []string{"S-ANSWER-TRUE"}, Table: recordFirst},
 		{Name: "record_written_last", Scenario: "repeat at once", Killer: []string{"S-IDEM-SAME"}, Table: recordLast},
 		{
 			Name: "no_reference_guard", Scenario: "two keys one order", Killer: []string{"S-CHARGE-ONCE"},
-			Table: edited(func(w *store.Write) bool {
-				if w.Key.SK == "LIVE" {
-					w.If = store.Condition{}
-				}
-				return true
-			}),
+			Table: unconditional(func(w *store.Write) bool { return w.Key.SK == "LIVE" }),
 		},
 		{
 			Name: "guard_not_freed", Scenario: "pay declined", Killer: []string{"L-GUARD-FREED"},
@@ -106,6 +100,12 @@ func storeMutants() []Mutant {
 		{Name: "whole_item_written", Scenario: "pay cancel webhook", Killer: []string{"S-FENCE-MONOTONE"}, Table: wholeItem},
 		{Name: "unknown_attributes_dropped", Scenario: "old and new code", Killer: []string{"S-KEEP-UNKNOWN"}, Table: wholeItemKnown},
 		{Name: "eventual_read", Scenario: "action cancel repeat", Killer: []string{"S-SECRET", "S-ANSWER-TRUE"}, Eventual: true},
+	}
+}
+
+// contentMutants write something else.
+func contentMutants() []Mutant {
+	return []Mutant{
 		{
 			Name: "never_due", Scenario: "pay", Faults: 1, Killer: []string{"L-TERMINATES", "L-NO-LOST-MONEY"},
 			Table: edited(func(w *store.Write) bool {
