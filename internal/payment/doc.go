@@ -6,9 +6,11 @@ What the package guarantees:
 
   - A pair of status and event that is not in the table is refused.
   - Every order and every repetition of what a PSP says of one charge ends in
-    the same status and the same amounts. Old news changes nothing, not even the
-    version. Two things stay as they were told first: refunded, when a full
-    refund fails after it succeeded, and dead, when the PSP contradicts itself.
+    the same payment as its merchant sees it, times and version aside. Old news
+    changes nothing, not even the version. Three things stay as they were told
+    first: refunded, when a full refund fails after it succeeded; dead, when the
+    PSP contradicts itself; and why the PSP ended a payment that nobody canceled,
+    which is authorization_expired only when we knew before that funds were held.
   - Amount and currency never change; what a PSP says of other money is refused
     with a *MismatchError before anything is changed.
   - After a cancel was requested, or past ExpiresAt, EventSent is illegal: no

@@ -17,7 +17,7 @@ const (
 )
 
 // Event is something that happened to a payment. Which fields count depends on
-// Type; the constructors below set them.
+// Type; the others are left empty.
 type Event struct {
 	Type EventType
 	At   time.Time // when it is recorded, UTC

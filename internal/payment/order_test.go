@@ -1,10 +1,14 @@
 package payment_test
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/kessai/kessai/internal/payment"
 )
@@ -154,20 +158,46 @@ func refundHistories() []history {
 	}
 }
 
-// Every order of one history, each event once or twice, ends the same.
+// Every order of one history, each event once or twice, ends the same: in one
+// outcome, and in one payment as its merchant sees it.
 func TestOrderAndRepetitionDoNotMatter(t *testing.T) {
 	for _, group := range [][]history{chargeHistories(), lateHistories(), refundHistories()} {
 		for _, h := range group {
 			t.Run(h.name, func(t *testing.T) {
 				from := h.from(t)
+				want := ""
 				for order := range orders(len(h.events)) {
-					if got := outcomeOf(deliver(t, from, h.events, order)); got != h.want {
+					p := deliver(t, from, h.events, order)
+					if got := outcomeOf(p); got != h.want {
 						t.Fatalf("order %v: got %+v, want %+v", order, got, h.want)
+					}
+					got := timeless(t, p)
+					if want == "" {
+						want = got
+					}
+					if got != want {
+						t.Fatalf("order %v: got %s, want %s as in the first order", order, got, want)
 					}
 				}
 			})
 		}
 	}
+}
+
+// timeless is a payment's view and what it holds, without what tells how often and
+// when it was changed.
+func timeless(t testing.TB, p payment.Payment) string {
+	v := p.View()
+	v.Version, v.UpdatedAt = 0, time.Time{}
+	if p.Status == payment.StatusCanceled && p.CancelCause == "" {
+		v.Failure = nil // why the PSP ended it itself is told as it was known then
+	}
+	for i := range v.Refunds {
+		v.Refunds[i].CreatedAt, v.Refunds[i].UpdatedAt = time.Time{}, time.Time{}
+	}
+	slices.SortFunc(v.Refunds, func(a, b payment.RefundView) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(v.Disputes, func(a, b payment.DisputeView) int { return cmp.Compare(a.ID, b.ID) })
+	return fmt.Sprintf("%s holds reference %t, funds late %t", encode(t, v), p.HoldsReference, p.LateHold)
 }
 
 // A full refund that fails after it succeeded is the one place where order shows
