@@ -57,32 +57,56 @@ func (s *suite) prepare(t *testing.T, operation Operation) func(context.Context)
 	switch operation {
 	case OperationCreate:
 		request := createRequest(TokenCaptured)
-		return func(ctx context.Context) (string, error) { return chargeText(s.Provider.Create(ctx, request)) }
+		about := psp.Charge{PaymentID: request.PaymentID, Amount: request.Amount, Captured: request.Amount.Minor}
+		return func(ctx context.Context) (string, error) {
+			answer, err := s.Provider.Create(ctx, request)
+			return chargeText(t, about, answer, err)
+		}
 	case OperationCapture:
 		c := s.create(t, "capture", true)
 		request := psp.CaptureRequest{Key: "key-capture", Reference: c.Reference, Amount: amount(4000)}
-		return func(ctx context.Context) (string, error) { return chargeText(s.Provider.Capture(ctx, request)) }
+		c.Captured = request.Amount.Minor
+		return func(ctx context.Context) (string, error) {
+			answer, err := s.Provider.Capture(ctx, request)
+			return chargeText(t, c, answer, err)
+		}
 	case OperationCancel:
 		c := s.create(t, "cancel", true)
 		request := psp.CancelRequest{Key: "key-cancel", Reference: c.Reference}
-		return func(ctx context.Context) (string, error) { return chargeText(s.Provider.Cancel(ctx, request)) }
+		return func(ctx context.Context) (string, error) {
+			answer, err := s.Provider.Cancel(ctx, request)
+			return chargeText(t, c, answer, err)
+		}
 	case OperationRefund:
 		c := s.create(t, "refund", false)
 		request := psp.RefundRequest{Key: "key-refund", Reference: c.Reference, RefundID: "re_1", Amount: amount(2000)}
 		return func(ctx context.Context) (string, error) {
 			r, err := s.Provider.Refund(ctx, request)
+			if err == nil && (r.RefundID != request.RefundID || r.Amount != request.Amount.Minor || r.Reference == "") {
+				t.Errorf("got an answer about refund %+v, want one about %s of %s", r, request.RefundID, request.Amount)
+			}
 			return fmt.Sprintf("%+v", r), err
 		}
 	case OperationLookup:
-		s.create(t, "lookup", false)
+		c := s.create(t, "lookup", false)
 		request := psp.LookupRequest{PaymentID: paymentID + "lookup"}
-		return func(ctx context.Context) (string, error) { return chargeText(s.Provider.Lookup(ctx, request)) }
+		return func(ctx context.Context) (string, error) {
+			answer, err := s.Provider.Lookup(ctx, request)
+			return chargeText(t, c, answer, err)
+		}
 	}
 	t.Fatalf("unknown operation %q", operation)
 	return nil
 }
 
-func chargeText(c psp.Charge, err error) (string, error) {
+// chargeText is what an answer says. One without error must be about the charge that
+// was asked for, and about its money; a new charge has no reference before.
+func chargeText(t *testing.T, about, c psp.Charge, err error) (string, error) {
+	t.Helper()
+	foreign := c.PaymentID != about.PaymentID || c.Reference == "" || (about.Reference != "" && c.Reference != about.Reference)
+	if err == nil && (foreign || c.Amount != about.Amount || c.Captured != about.Captured) {
+		t.Errorf("got an answer about %+v, want one about %+v", c, about)
+	}
 	return fmt.Sprintf("%s %s %s %s %d %d", c.Reference, c.PaymentID, c.Status, c.Amount, c.Captured, c.Refunded), err
 }
 
