@@ -158,12 +158,9 @@ func (j *Journal) RecordOn(ctx context.Context, p payment.Payment, source Source
 func (j *Journal) record(ctx context.Context, p payment.Payment, source Source, fact payment.Event) (payment.Payment, error) {
 	var last error
 	for n := 1; n <= maxAttempts; n++ {
-		next, changed, err := j.apply(ctx, p, fact, Change{Source: source})
-		if err == nil && !changed {
-			return p, nil
-		}
+		next, _, err := j.apply(ctx, p, fact, Change{Source: source})
 		if err == nil {
-			return next, nil
+			return next, nil // p itself when the fact was old news
 		}
 		if !retryable(err) {
 			return p, err
