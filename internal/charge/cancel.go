@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/kessai/kessai/internal/idempotency"
 	"github.com/kessai/kessai/internal/journal"
 	"github.com/kessai/kessai/internal/payment"
 )
@@ -18,7 +19,8 @@ type CancelRequest struct {
 // Cancel ends a payment before its capture. The result is canceled; or, while a
 // call may still be on its way to the PSP, not ended yet: then no charge leaves
 // any more, and the cancel takes effect as soon as the PSP answers. Errors:
-// ErrNotFound, ErrCaptured, ErrInvalidStatus, idempotency.ErrKeyReused.
+// ErrNotFound, ErrCaptured, ErrInvalidStatus, idempotency.ErrKeyReused,
+// *InProgressError.
 func (s *Service) Cancel(ctx context.Context, r CancelRequest) (Result, error) {
 	for n := 1; s.again(ctx, n); n++ {
 		f, err := s.find(ctx, r.Request, r.PaymentID)
@@ -36,7 +38,7 @@ func (s *Service) Cancel(ctx context.Context, r CancelRequest) (Result, error) {
 func (s *Service) cancel(ctx context.Context, r CancelRequest, f found) (Result, error) {
 	p := f.payment
 	if f.record != nil {
-		return Result{Payment: s.Follow(ctx, p, journal.SourceAPI), Replayed: true}, nil
+		return s.repeatCancel(ctx, p, *f.record)
 	}
 	if p.InDoubt() {
 		// Ask before anything is decided: what was charged in time is captured.
@@ -66,6 +68,18 @@ func (s *Service) cancel(ctx context.Context, r CancelRequest, f found) (Result,
 		return Result{Payment: p}, nil
 	}
 	return Result{}, cancelable(p.Status)
+}
+
+// repeatCancel drives a cancel on that rec's request committed. That request may
+// still be running while its void is on its way, or is about to leave.
+func (s *Service) repeatCancel(ctx context.Context, p payment.Payment, rec idempotency.Record) (Result, error) {
+	p = s.Follow(ctx, p, journal.SourceAPI)
+	now := s.Now()
+	voiding := p.Void.State == payment.OperationSent || p.Next(now).Kind == payment.StepVoid
+	if left := rec.InProgressUntil.Sub(now); p.Status.Open() && voiding && left > 0 {
+		return Result{}, &InProgressError{RetryAfter: left}
+	}
+	return Result{Payment: p, Replayed: true}, nil
 }
 
 // voidLooks bounds the looks at a void that another worker is sending: with the

@@ -259,19 +259,6 @@ func TestACancelWhoseProcessDiesIsFinished(t *testing.T) {
 	}
 }
 
-func TestARepeatOfACancelSendsTheVoidThatIsOwed(t *testing.T) {
-	w := New(t)
-	p := w.Charged("k", Order{Token: psptest.TokenPending}, payment.StatusProcessing)
-	w.Crash(func() {
-		w.Store.After(Row(payment.EventCancelRequested), w.Die)
-		w.Cancel("c", p.ID)
-	})
-	r, err := w.Cancel("c", p.ID)
-	if err != nil || !r.Replayed || r.Payment.Status != payment.StatusCanceled {
-		t.Fatalf("got %s replayed %t, %v, want canceled at once", r.Payment.Status, r.Replayed, err)
-	}
-}
-
 func TestAVoidThatThePSPRefusesIsLookedInto(t *testing.T) {
 	w := New(t)
 	p := w.Charged("k", Order{Token: psptest.TokenPendingSilent}, payment.StatusProcessing)
