@@ -40,3 +40,14 @@ func TestAnAnswerNamesABoundedNumberOfFaults(t *testing.T) {
 		t.Errorf("got %d faults and %q, want 100 of 150", len(named), got.str("detail"))
 	}
 }
+
+// Whether everything is ready anybody may ask, and anybody is told how.
+func TestAnOpenPathTellsItsMethodsToAnybody(t *testing.T) {
+	w := newWorld(t)
+	got := w.send(request{method: http.MethodDelete, path: "/healthz", unchecked: true})
+	w.want(got, http.StatusMethodNotAllowed, "method_not_allowed")
+	if allow := got.header.Get("Allow"); allow != "GET, HEAD" {
+		t.Errorf("got Allow %q, want the methods that there are", allow)
+	}
+	w.want(w.send(request{method: http.MethodDelete, path: "/v1/payments", unchecked: true}), http.StatusUnauthorized, "unauthorized")
+}
