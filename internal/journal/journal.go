@@ -144,7 +144,8 @@ func (j *Journal) Record(ctx context.Context, id payment.ID, source Source, fact
 	return j.RecordOn(ctx, p, source, facts...)
 }
 
-// RecordOn is Record for a caller that has just read or written p.
+// RecordOn is Record for a caller that has just read or written p, with the same
+// errors. Safe to repeat.
 func (j *Journal) RecordOn(ctx context.Context, p payment.Payment, source Source, facts ...payment.Event) (payment.Payment, error) {
 	for _, fact := range facts {
 		var err error
@@ -208,7 +209,8 @@ func (j *Journal) Change(ctx context.Context, p payment.Payment, e payment.Event
 	return next, nil
 }
 
-// Create commits version 1 of a payment.
+// Create commits version 1 of a payment. It is one attempt. Its error is a *Conflict,
+// or one that means that the outcome is unknown.
 func (j *Journal) Create(ctx context.Context, p payment.Payment, row payment.Row, c Change) (payment.Payment, error) {
 	p.DueAt = p.Look(j.Policy(p.PSP))
 	c.Before, c.After, c.Row = payment.Payment{}, p, row

@@ -55,7 +55,8 @@ type Lease struct {
 	release *Leases
 }
 
-// Acquire takes the lease on a payment, or returns ErrHeld.
+// Acquire takes the lease on a payment, or returns ErrHeld, or the store's error:
+// then nobody may be holding it until it runs out.
 func (l *Leases) Acquire(ctx context.Context, id payment.ID) (*Lease, error) {
 	now := l.Now()
 	fence, err := l.Store.AcquireLease(ctx, id, now, now.Add(l.TTL))

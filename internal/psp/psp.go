@@ -135,7 +135,8 @@ type Capabilities struct {
 
 // Provider is one PSP. Methods are safe for concurrent use; each call is bounded
 // by the context and by the adapter's own time-out. A Charge returned without
-// error was compared with nothing: the caller compares money and reference.
+// error was compared with nothing: the caller compares money and reference. An error
+// is an *Error, and OutcomeOf says what it means; or ErrNotFound, of Lookup.
 type Provider interface {
 	Name() string
 	Capabilities() Capabilities

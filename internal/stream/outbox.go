@@ -43,7 +43,8 @@ type delivery struct {
 }
 
 // Handle carries the rows of a batch, and reports those that must come again. A batch
-// without any failure lets its beats be noted; of another they come again with it.
+// without any failure lets its beats be noted; of another they come again with it. Its
+// error is always nil.
 func (o *Outbox) Handle(ctx context.Context, batch events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	d := o.read(ctx, batch)
 	o.carry(ctx, d)

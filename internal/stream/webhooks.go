@@ -25,7 +25,8 @@ type Webhooks struct {
 }
 
 // Handle applies the items of a batch. It reports the records whose items could
-// not be brought on; they come again, and the sweep comes to them too.
+// not be brought on; they come again, and the sweep comes to them too. Its error is
+// always nil.
 func (w *Webhooks) Handle(ctx context.Context, batch events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	return each(ctx, w.Log, batch, func(ctx context.Context, c store.Change) error {
 		psp, eventID, ok := payments.InboxChange(c)

@@ -4,6 +4,11 @@ their journal and reference guards, idempotency records, the webhook inbox,
 leases, due dates. It turns the flows' values into items and conditions of
 store.Table and back; it decides nothing.
 
+Its errors are those that the flows' own interfaces name (journal.Store,
+webhook.Inbox, lease.Store, and so on); any other means that the table gave no
+answer, and of a write that its outcome is unknown. A page of a list holds at most
+100 rows, and a cursor that is none is store.ErrCursor.
+
 Keys are built in keys.go only. An item that stands for a state (STATE, INBOX)
 changes after its creation only by named attributes, so that an attribute written
 by newer code survives older code. An attribute that holds others (an operation, a
