@@ -1,6 +1,7 @@
 // Package psp is the port to payment service providers (PSPs): the words that
 // flows and adapters share. Each provider has a folder below it; psptest is the
-// contract all of them pass.
+// contract that every Provider passes. One that only takes webhooks in is Webhooks
+// alone.
 //
 // The rule that carries the port: an error means no answer. A decline is a
 // Charge with StatusFailed, and an error that cannot be classified is
