@@ -284,11 +284,14 @@ func TestSchedule11ALostFenceDoesNotRefuseTheTruth(t *testing.T) {
 	}))
 	w.Clock.Advance(time.Minute)
 	w.Sweep()
-	w.Pass(time.Minute)
-	p := w.Payment(id)
-	if p.Status != payment.StatusCaptured && p.Status != payment.StatusRefunded {
-		t.Fatalf("got %s, want W's answer recorded; journal %v", p.Status, w.Types(id))
+	// What W heard is recorded by W, before anybody looks again.
+	w.Want(id, payment.StatusCanceled)
+	if types := w.Types(id); types[len(types)-1] != string(payment.EventLateCaptured) {
+		t.Fatalf("got journal %v, want W's answer at its end", types)
 	}
+	w.Pass(time.Minute)
+	w.Want(id, payment.StatusRefunded)
+	w.WantCalls(psptest.OperationRefund, 1)
 }
 
 func TestSchedule12InFlightIsReadOffTheOperation(t *testing.T) {
