@@ -39,12 +39,10 @@ func (s *Service) capture(ctx context.Context, r CaptureRequest, f found) (Resul
 	claim := s.claim(r.Request, p.ID, "", f.expired)
 	amount := r.Amount
 	if f.record != nil {
-		// Another attempt is made only after the former was refused.
-		refused := p.Capture.State == payment.OperationRefused || p.Capture.Attempt != f.record.Attempt
 		switch {
 		case p.Status != payment.StatusAuthorized:
 			return Result{Payment: p, Replayed: true}, nil
-		case refused:
+		case captureRefused(p, f.record.Attempt):
 			return Result{}, ErrCaptureRefused
 		}
 		if err := s.inFlight(p.Capture, *f.record); err != nil {
@@ -70,6 +68,12 @@ func (s *Service) capture(ctx context.Context, r CaptureRequest, f found) (Resul
 	}
 	next, err := s.sendCapture(ctx, sent, sending{source: journal.SourceAPI})
 	return Result{Payment: next, Replayed: f.record != nil}, err
+}
+
+// captureRefused reports whether the PSP refused that attempt at p's capture.
+// Another attempt is made only after the former was refused.
+func captureRefused(p payment.Payment, attempt int) bool {
+	return p.Capture.State == payment.OperationRefused || p.Capture.Attempt != attempt
 }
 
 // refusal turns the domain's refusal into the caller's.

@@ -53,7 +53,7 @@ func (s *Service) sendCharge(ctx context.Context, p payment.Payment, by sending)
 	miss := s.missed(err, payment.OperationCreate, p.Create)
 	if by.refused(err, p.Create) {
 		miss = payment.Event{
-			Type: payment.EventDeclined, Amount: p.Amount,
+			Type: payment.EventDeclined, Amount: p.Amount, Attempt: miss.Attempt, Sends: miss.Sends,
 			Failure: &payment.Failure{Code: payment.FailureRejected, DeclineCode: codeOf(err)},
 		}
 	}
@@ -77,7 +77,7 @@ func (s *Service) sendCapture(ctx context.Context, p payment.Payment, by sending
 		miss.Type = payment.EventCaptureRefused
 	}
 	next, err := s.record(ctx, p, by.source, miss)
-	if err == nil && refused && next.Status == payment.StatusAuthorized {
+	if err == nil && refused && next.Status == payment.StatusAuthorized && captureRefused(next, p.Capture.Attempt) {
 		err = ErrCaptureRefused
 	}
 	return next, err
@@ -135,7 +135,7 @@ func (s *Service) sendRefund(ctx context.Context, p payment.Payment, id payment.
 
 // missed is what a call without an answer amounts to. Unknown is never failed.
 func (s *Service) missed(err error, name payment.OperationName, o payment.Operation) payment.Event {
-	e := payment.Event{Type: payment.EventUnanswered, Operation: name, Sends: o.Sends}
+	e := payment.Event{Type: payment.EventUnanswered, Operation: name, Attempt: o.Attempt, Sends: o.Sends}
 	switch psp.OutcomeOf(err) {
 	case psp.OutcomeNotSent, psp.OutcomeThrottled:
 		e.Type, e.RetryAt = payment.EventNotRun, s.Now().Add(retryAfter(err))
@@ -173,12 +173,12 @@ func (s *Service) heed(ctx context.Context, p payment.Payment, source journal.So
 	if err != nil {
 		return next, err
 	}
-	before, after := operationOf(p, name), operationOf(next, name)
-	if after.State != payment.OperationSent || after.Sends != before.Sends || after.Attempt != before.Attempt {
+	if operationOf(next, name).State != payment.OperationSent {
 		return next, nil
 	}
 	s.Meter.Count(MetricInDoubt, 1)
-	return s.record(ctx, next, source, payment.Event{Type: payment.EventUnanswered, Operation: name, Sends: before.Sends})
+	o := operationOf(p, name) // the sending that was answered; of a later one that says nothing
+	return s.record(ctx, next, source, payment.Event{Type: payment.EventUnanswered, Operation: name, Attempt: o.Attempt, Sends: o.Sends})
 }
 
 func operationOf(p payment.Payment, name payment.OperationName) payment.Operation {

@@ -223,6 +223,9 @@ func (p *Payment) hearCaptured(e Event, from Status) (EventType, bool, error) {
 // hearDeclined notes that the PSP declined the charge for good. For a payment
 // that is dead already it means that what was held for it has lapsed.
 func (p *Payment) hearDeclined(e Event, from Status) (EventType, bool, error) {
+	if e.Sends != 0 && !p.Create.awaits(e.Attempt, e.Sends) {
+		return "", false, nil // a later sending, or what the PSP said of the charge, has the word
+	}
 	if from.Dead() {
 		return p.hearVoid(e, from)
 	}
@@ -304,7 +307,7 @@ func (p *Payment) miss(e Event, o *Operation) (EventType, bool, error) {
 		EventNotRun: OperationNotRun, EventUnanswered: OperationUnknown,
 		EventCaptureRefused: OperationRefused, EventVoidRefused: OperationRefused,
 	}
-	if o == nil || o.State != OperationSent || o.Sends != e.Sends {
+	if o == nil || !o.awaits(e.Attempt, e.Sends) {
 		return "", false, nil
 	}
 	o.State = after[e.Type]

@@ -27,7 +27,7 @@ func (p *Payment) askRefund(e Event) (EventType, bool, error) {
 		r.Operation = r.Operation.sent(e.At)
 		return e.Type, true, nil
 	}
-	if r.Operation.State != OperationSent || r.Operation.Sends != e.Refund.Sends {
+	if !r.Operation.awaits(r.Operation.Attempt, e.Refund.Sends) { // a refund has one key
 		return "", false, nil
 	}
 	r.Operation.State = OperationUnknown
@@ -60,6 +60,9 @@ func (p *Payment) hearRefund(e Event, to RefundStatus) (EventType, bool, error) 
 	r, err := p.matchRefund(e)
 	if err != nil {
 		return "", false, err
+	}
+	if e.Refund.Sends != 0 && !r.Operation.awaits(r.Operation.Attempt, e.Refund.Sends) {
+		return "", false, nil // a refusal of an earlier sending; the last has the word
 	}
 	news := to.rank() > r.Status.rank() || r.Status == "" || (r.PSPReference == "" && e.Refund.PSPReference != "")
 	if e.Refund.PSPReference != "" {

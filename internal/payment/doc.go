@@ -21,6 +21,8 @@ What the package guarantees:
   - Money captured for a dead payment adds exactly one refund, with an id derived
     from the payment.
   - A key is sent again unchanged until the PSP gave a final answer to it.
+  - That a call was refused, did not run or had no answer counts only for the last
+    sending of the last key, and only until the PSP has told of it.
   - Only View leaves the package, and only in StatusRequiresAction can it hold a
     redirect address or a client secret. Apply erases both when the status changes.
 

@@ -97,7 +97,7 @@ func (w *world) call(unanswered payment.Event, run func() payment.Event) {
 
 func (w *world) callCreate() {
 	key := w.p.Create.Key
-	w.call(missed(payment.EventUnanswered, payment.OperationCreate, w.p.Create.Sends), func() payment.Event {
+	w.call(missedOf(payment.EventUnanswered, payment.OperationCreate, w.p.Create), func() payment.Event {
 		w.psp.create(key)
 		return w.psp.fact()
 	})
@@ -105,9 +105,9 @@ func (w *world) callCreate() {
 
 func (w *world) callCapture() {
 	o, fussy := w.p.Capture, w.faults > 0 && w.d.chance(4)
-	w.call(missed(payment.EventUnanswered, payment.OperationCapture, o.Sends), func() payment.Event {
+	w.call(missedOf(payment.EventUnanswered, payment.OperationCapture, o), func() payment.Event {
 		if !w.psp.take(o.Key, o.Amount, fussy) {
-			return missed(payment.EventCaptureRefused, payment.OperationCapture, o.Sends)
+			return missedOf(payment.EventCaptureRefused, payment.OperationCapture, o)
 		}
 		return w.psp.fact()
 	})
@@ -115,9 +115,9 @@ func (w *world) callCapture() {
 
 func (w *world) callVoid() {
 	o, fussy := w.p.Void, w.faults > 0 && w.d.chance(4)
-	w.call(missed(payment.EventUnanswered, payment.OperationVoid, o.Sends), func() payment.Event {
+	w.call(missedOf(payment.EventUnanswered, payment.OperationVoid, o), func() payment.Event {
 		if !w.psp.cancel(w.now, fussy) {
-			return missed(payment.EventVoidRefused, payment.OperationVoid, o.Sends)
+			return missedOf(payment.EventVoidRefused, payment.OperationVoid, o)
 		}
 		return w.psp.fact()
 	})

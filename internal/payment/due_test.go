@@ -10,6 +10,16 @@ import (
 // now2 is when the events of intent() are recorded.
 const now2 = 2 * time.Second
 
+// voidsRefused is p after n voids that the PSP refused.
+func voidsRefused(t *testing.T, p payment.Payment, n int) payment.Payment {
+	t.Helper()
+	for range n {
+		p = after(t, p, intent(payment.EventVoidSent))
+		p = after(t, p, missedOf(payment.EventVoidRefused, payment.OperationVoid, p.Void))
+	}
+	return p
+}
+
 func TestLook(t *testing.T) {
 	all := inStatus(t)
 	held, captured := all[payment.StatusAuthorized], all[payment.StatusCaptured]
@@ -50,12 +60,9 @@ func TestLook(t *testing.T) {
 		{"canceling what the PSP has", canceling, now2},
 		{"void on its way", after(t, canceling, intent(payment.EventVoidSent)), now2 + time.Minute},
 		{"void on its way again", after(t, canceling, intent(payment.EventVoidSent), at(time.Minute, intent(payment.EventVoidSent))), 3 * time.Minute},
-		{"void refused: why?", after(t, canceling, intent(payment.EventVoidSent), missed(payment.EventVoidRefused, payment.OperationVoid, 1)), now2},
-		{"void refused twice: later", after(t, canceling, intent(payment.EventVoidSent), missed(payment.EventVoidRefused, payment.OperationVoid, 1),
-			intent(payment.EventVoidSent), missed(payment.EventVoidRefused, payment.OperationVoid, 1)), now2 + time.Minute},
-		{"void refused three times: later still", after(t, canceling, intent(payment.EventVoidSent), missed(payment.EventVoidRefused, payment.OperationVoid, 1),
-			intent(payment.EventVoidSent), missed(payment.EventVoidRefused, payment.OperationVoid, 1),
-			intent(payment.EventVoidSent), missed(payment.EventVoidRefused, payment.OperationVoid, 1)), now2 + 2*time.Minute},
+		{"void refused: why?", voidsRefused(t, canceling, 1), now2},
+		{"void refused twice: later", voidsRefused(t, canceling, 2), now2 + time.Minute},
+		{"void refused three times: later still", voidsRefused(t, canceling, 3), now2 + 2*time.Minute},
 		{"held: daily", held, time.Second + 24*time.Hour},
 		{"capture on its way", after(t, held, capture(whole)), now2 + time.Minute},
 		{"capture did not run", after(t, held, capture(whole), notRun(payment.OperationCapture, 9*time.Second)), 9 * time.Second},

@@ -30,9 +30,12 @@ type Event struct {
 	ClientSecret Secret
 	Failure      *Failure
 
-	// Unanswered, not run, refused: of which sending.
+	// Unanswered, not run, refused: of which sending. A charge that is declined has
+	// them when the request was refused, and no Sends when it is the PSP's word on
+	// the charge.
 	Operation OperationName
-	Sends     int
+	Attempt   int // of which key
+	Sends     int // which sending of that key
 	RetryAt   time.Time
 
 	// Cancel: whose it is, and what a merchant says of it.
@@ -52,7 +55,7 @@ type RefundEvent struct {
 	PSPReference string
 	Amount       int64 // minor units
 	Reason       string
-	Sends        int       // of which sending, for EventRefundUnanswered
+	Sends        int       // of which sending: unanswered, or failed because the request was refused; else 0
 	NotRun       bool      // with EventRefundUnanswered: it certainly did not run
 	RetryAt      time.Time // with NotRun
 }

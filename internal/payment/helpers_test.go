@@ -104,10 +104,15 @@ func capture(minor int64) payment.Event {
 	return e
 }
 
-// missed is a call of the sends-th sending that brought no state.
+// missed is a call of the sends-th sending of the first key that brought no state.
 func missed(kind payment.EventType, operation payment.OperationName, sends int) payment.Event {
+	return missedOf(kind, operation, payment.Operation{Attempt: 1, Sends: sends})
+}
+
+// missedOf is a call of o's last sending that brought no state.
+func missedOf(kind payment.EventType, operation payment.OperationName, o payment.Operation) payment.Event {
 	e := intent(kind)
-	e.Operation, e.Sends = operation, sends
+	e.Operation, e.Attempt, e.Sends = operation, o.Attempt, o.Sends
 	return e
 }
 

@@ -135,6 +135,13 @@ func (o Operation) open() bool {
 	return false
 }
 
+// awaits reports whether that sending, of the key that attempt counts, is on its
+// way: the last one, and nothing is known of it yet. What is heard of another one
+// is old news.
+func (o Operation) awaits(attempt, sends int) bool {
+	return o.State == OperationSent && o.Attempt == attempt && o.Sends == sends
+}
+
 // sent returns o after one more sending at.
 func (o Operation) sent(at time.Time) Operation {
 	if o.FirstSentAt.IsZero() {
