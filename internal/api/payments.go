@@ -228,9 +228,9 @@ func capturing(p payment.Payment) bool {
 		return false
 	}
 	switch p.Capture.State {
-	case payment.OperationUnknown, payment.OperationNotRun:
+	case payment.OperationSent, payment.OperationUnknown, payment.OperationNotRun: // sent: another call of it is on its way
 		return true
-	case payment.OperationNone, payment.OperationOwed, payment.OperationSent, payment.OperationAnswered, payment.OperationRefused:
+	case payment.OperationNone, payment.OperationOwed, payment.OperationAnswered, payment.OperationRefused:
 		return false
 	}
 	return false

@@ -142,6 +142,18 @@ func TestACaptureThatDidNotRunIsAccepted(t *testing.T) {
 	}
 }
 
+func TestACaptureThatIsOnItsWayIsAccepted(t *testing.T) {
+	w := newWorld(t)
+	id := w.pay(psptest.TokenCaptured, manual)
+	r := request{method: http.MethodPost, path: "/v1/payments/" + id + "/capture", apiKey: alpha, key: "k"}
+	w.fake.Before(psptest.OperationCapture, func() error {
+		w.clock.advance(13 * time.Hour) // its key is too old to be sent again
+		w.want(w.send(r), http.StatusAccepted, "")
+		return nil
+	})
+	w.want(w.send(r), http.StatusOK, "")
+}
+
 func TestARefusedCaptureIsToldAndANewKeyTriesAgain(t *testing.T) {
 	w := newWorld(t)
 	id := w.pay(psptest.TokenCaptured, manual)
