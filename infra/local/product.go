@@ -32,7 +32,7 @@ type product struct {
 	webhooks  http.Handler
 	simulator *simulator.Server
 	sweeper   *bootstrap.Sweep
-	notices   *notification.Participant
+	notices   func(context.Context, []byte) ([]byte, error) // the notifications function
 	table     *memory.Table
 	saga      *saga
 	bus       *bus
@@ -52,9 +52,10 @@ func newProduct(ctx context.Context, s settings) (*product, error) {
 	stock := inventory.New(memory.New(memory.Options{Now: bootstrap.Clock}), bootstrap.Clock)
 	orders := order.New(memory.New(memory.Options{Now: bootstrap.Clock}), bootstrap.Clock, order.RefuseSKUsFrom(rejectPrefix))
 	notices := bootstrap.Notices(memory.New(memory.Options{Now: bootstrap.Clock}), log)
+	notify := notification.NewHandler(notices).Invoke
 	saga, err := newSaga(participants{
 		"SagaStepFunction": core.SagaStep(stock).Invoke, "InventoryFunction": inventory.NewHandler(stock).Invoke,
-		"OrdersFunction": order.NewHandler(orders).Invoke, "NotificationsFunction": notification.NewHandler(notices).Invoke,
+		"OrdersFunction": order.NewHandler(orders).Invoke, "NotificationsFunction": notify,
 	})
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func newProduct(ctx context.Context, s settings) (*product, error) {
 	return &product{
 		api:      &gateway{authorize: authorizer.Handle, api: merchantAPI.Handle, console: core.Console(checkouts, operatorKeys, true).Handle},
 		webhooks: functionURL(intake.Handle), simulator: sim, table: table, saga: saga, bus: bus,
-		sweeper: core.Sweep(charges, checkouts), notices: notices, every: s.durations.ReconcileEvery, log: log,
+		sweeper: core.Sweep(charges, checkouts), notices: notify, every: s.durations.ReconcileEvery, log: log,
 	}, nil
 }
 
@@ -118,6 +119,9 @@ func seed(ctx context.Context, keys *merchant.Service) error {
 
 func operatorKeys(context.Context) ([]string, error) { return []string{operatorKey}, nil }
 
+// sweepNotices is what the schedule of the notifications function sends, as in the template.
+const sweepNotices = `{"command":"sweep"}`
+
 // sweep stands in for the two schedules: the reconciler's, and that of the
 // notification participant, whose table is its own.
 func (p *product) sweep(ctx context.Context) {
@@ -129,14 +133,18 @@ func (p *product) sweep(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		bounded, cancel := context.WithTimeout(ctx, sweepTimeout)
-		if _, err := p.sweeper.Handle(bounded); err != nil {
-			p.log.WarnContext(ctx, "sweep failed", "reason", err.Error())
-		}
-		if _, err := p.notices.Sweep(bounded); err != nil {
-			p.log.WarnContext(ctx, "sweep of notifications failed", "reason", err.Error())
-		}
-		cancel()
+		p.sweepOnce(ctx)
+	}
+}
+
+func (p *product) sweepOnce(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
+	if _, err := p.sweeper.Handle(bounded); err != nil {
+		p.log.WarnContext(ctx, "sweep failed", "reason", err.Error())
+	}
+	if _, err := p.notices(bounded, []byte(sweepNotices)); err != nil {
+		p.log.WarnContext(ctx, "sweep of notifications failed", "reason", err.Error())
 	}
 }
 
