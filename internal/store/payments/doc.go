@@ -13,5 +13,12 @@ Keys are built in keys.go only. An item that stands for a state (STATE, INBOX)
 changes after its creation only by named attributes, so that an attribute written
 by newer code survives older code. An attribute that holds others (an operation, a
 refund, a failure) is written as a whole: what is new goes beside it, never inside.
+
+A charge and its webhook are to write 16 units; they write 17, or 21 with a reference
+(package flowtest counts them). The one more is the operator's list of webhooks by
+status: an item that is applied moves in the index of due dates instead of leaving it.
+The four are two items more in the first transaction, where each counts twice: the
+guard, which must be an item of its own to keep two payments from one reference, and
+the payment's place in the list of that reference.
 */
 package payments
