@@ -24,18 +24,19 @@ func takeLease(t *testing.T, w *World, id payment.ID) {
 func TestAFenceLostInTheMiddleOfACallKeepsItsAnswerAndStopsTheRest(t *testing.T) {
 	w := New(t)
 	p := w.Charged("k", Order{Token: psptest.TokenTimeoutNothing}, payment.StatusProcessing)
-	w.Charges.Store = w.Table
-	// The worker's void is answered after its lease was lost; its next steps are not its own.
+	// The worker's repeat of the charge has no answer for so long that its lease is lost
+	// and the next look is due: that look is not its own.
 	w.Clock.Advance(time.Minute)
-	w.OnAnswer(psptest.OperationCreate, func() error { // a repeat of the charge is sent and captured
+	w.OnAnswer(psptest.OperationCreate, Then(func() {
+		w.Clock.Advance(2 * time.Minute)
 		takeLease(t, w, p.ID)
-		return nil
-	})
+	}))
 	w.Sweep()
-	if len(w.Calls(psptest.OperationLookup)) != 1 {
-		t.Errorf("got calls %+v, want none after the fence was lost", w.PSP.Calls())
-	}
+	w.WantCalls(psptest.OperationLookup, 1)
 	got := w.Payment(p.ID)
+	if o := got.Create; o.Sends != 2 || o.State != payment.OperationUnknown {
+		t.Errorf("got the charge %+v, want the repeat in doubt", o)
+	}
 	if got.LeaseFence != 2 || got.LeaseUntil.IsZero() {
 		t.Errorf("got fence %d until %s, want the other worker's lease untouched", got.LeaseFence, got.LeaseUntil)
 	}
