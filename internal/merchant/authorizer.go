@@ -25,9 +25,10 @@ const FailureUnavailable = "unavailable"
 //
 // It lets every request pass and says in its context who makes it; the API
 // answers nobody with 401. API Gateway's own answers to a refusal are no
-// problem+json, and 403 where the right one is 401. For the same reason its
-// configuration names no identity source: a request without one would be answered
-// by API Gateway itself. That rules out its cache, so a revoked key ends at once.
+// problem+json, and 403 where the right one is 401. For the same reason the template
+// names no identity source by default: a request without one would be answered by
+// API Gateway itself. Without one it cannot cache, so a revoked key ends at once;
+// who sets AuthorizerCacheSeconds gives up both for fewer calls.
 type Authorizer struct {
 	Keys *Keyring
 	Log  *slog.Logger
