@@ -58,7 +58,7 @@ func validReturnURL(s string) bool {
 		return false
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.User != nil || u.Hostname() == "" || u.Opaque != "" || !validPort(u) {
+	if err != nil || u.User != nil || u.Hostname() == "" || !validPort(u) {
 		return false
 	}
 	if strings.HasPrefix(s, "https://") {
