@@ -108,7 +108,7 @@ func public(a netip.Addr) bool {
 // leads to is looked at on every post.
 func (c *Client) CheckURL(text string) error {
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
+	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" {
 		return ErrAddress
 	}
 	allowed := u.Scheme == "https" || c.local && u.Scheme == "http"
