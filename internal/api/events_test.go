@@ -31,7 +31,7 @@ func withEvents(t *testing.T, server answers) (*world, *delivery.Service) {
 	w := newWorld(t)
 	service := &delivery.Service{
 		Store: w.table, Poster: server, IdempotencyTTL: 24 * time.Hour, NewSecret: webhookclient.NewSecret, Now: w.config.Now,
-		Spread: func(d time.Duration) time.Duration { return d }, Meter: &telemetry.Tally{}, Log: w.config.Log,
+		Spread: func(d time.Duration) time.Duration { return d }, Meter: telemetry.Discard{}, Log: w.config.Log,
 	}
 	w.config.Deliveries, w.config.Feed, w.config.CheckEndpoint = service, w.table, webhookclient.New(false).CheckURL
 	w.api = api.New(w.config)

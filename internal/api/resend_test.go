@@ -16,7 +16,7 @@ func recovering(t *testing.T) (*world, *outbox.Recoverer) {
 	t.Helper()
 	w, _ := withEvents(t, answers{status: 200})
 	r := &outbox.Recoverer{
-		Gaps: w.table, Rows: w.table, Records: w.table, IdempotencyTTL: idempotencyTTL, Now: w.clock.now, Meter: &telemetry.Tally{}, Log: w.config.Log,
+		Gaps: w.table, Rows: w.table, Records: w.table, IdempotencyTTL: idempotencyTTL, Now: w.clock.now, Meter: telemetry.Discard{}, Log: w.config.Log,
 	}
 	w.config.Recovery = r
 	w.api = api.New(w.config)

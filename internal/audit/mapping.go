@@ -109,9 +109,6 @@ var adyenReport = Mapping{
 	},
 }
 
-// Formats are the PSPs whose settlement files can be read.
-func Formats() []string { return slices.Sorted(maps.Keys(mappings)) }
-
 // needed are the columns without which a file cannot be read.
 func (m Mapping) needed() []string {
 	columns := []string{m.PaymentID, m.Reference, m.Refund, m.Currency, m.Kind}

@@ -264,7 +264,7 @@ func FuzzParseSettlement(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, psp := range audit.Formats() {
+		for _, psp := range []string{"adyen", "simulator", "stripe"} {
 			file, err := audit.ParseSettlement(psp, text)
 			if err != nil && len(file.Entries)+len(file.Bad) > 0 {
 				t.Fatalf("got rows beside %v", err)

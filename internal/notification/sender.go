@@ -2,7 +2,6 @@ package notification
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 
 	"github.com/kessai/kessai/internal/customer"
@@ -21,16 +20,6 @@ type StoredOnly struct{}
 
 // Deliver does nothing.
 func (StoredOnly) Deliver(context.Context, Notification) error { return nil }
-
-// Logged is a Sender that writes a line for each notification, without the address.
-type Logged struct{ Log *slog.Logger }
-
-// Deliver writes the line.
-func (l Logged) Deliver(ctx context.Context, n Notification) error {
-	l.Log.InfoContext(ctx, "notification delivered", "notification_id", n.ID, "kind", string(n.Kind),
-		"merchant_id", n.MerchantID, "checkout_id", n.CheckoutID, "order_id", n.OrderID)
-	return nil
-}
 
 // deliveryError is a Sender's error without the address, which mail servers like
 // to quote: its text ends up in logs and in an execution's history.

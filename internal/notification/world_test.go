@@ -22,7 +22,6 @@ const merchant, checkout, address = "alpha", "chk_1", "a@example.com"
 var (
 	_ lambda.Handler      = notification.Handler{}
 	_ notification.Sender = notification.StoredOnly{}
-	_ notification.Sender = notification.Logged{}
 )
 
 // shop is a participant on a table that can be cut off, with a Sender that can

@@ -34,7 +34,8 @@ func Exists() Condition { return Condition{Op: OpExists} }
 // HasNo holds when the attribute is absent, or the whole item is.
 func HasNo(attr string) Condition { return Condition{Op: OpAbsent, Attr: attr} }
 
-// Has holds when the attribute is present.
+// Has holds when the attribute is present. It is what HasNo denies; the language has
+// both, and each store is held to both.
 func Has(attr string) Condition { return Condition{Op: OpExists, Attr: attr} }
 
 // Equal holds when the attribute is present and equals v.

@@ -37,12 +37,3 @@ func TestCountIsOneLineOfEmbeddedMetricFormat(t *testing.T) {
 		t.Errorf("got %+v, want a metric named VersionConflict with value 2", line)
 	}
 }
-
-func TestTallyAddsUp(t *testing.T) {
-	var tally telemetry.Tally
-	tally.Count("a", 1)
-	tally.Count("a", 2)
-	if got := tally.Counted("a"); got != 3 {
-		t.Errorf("got %d, want 3", got)
-	}
-}
