@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/kessai/kessai/internal/store"
@@ -93,6 +94,7 @@ func diff(before, after store.Item) (set store.Item, remove []string) {
 			remove = append(remove, name)
 		}
 	}
+	slices.Sort(remove) // the same change is the same write
 	return set, remove
 }
 
