@@ -2,7 +2,9 @@ package explore
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"runtime"
 )
 
 // call is one effect that an actor wants at a port. The scheduler decides in which
@@ -10,6 +12,8 @@ import (
 // what it does and what it brings depends on the one that it is given alone.
 type call struct {
 	name   func() string           // for the trace
+	asks   any                     // what it says to the port beyond its name
+	site   uint64                  // where in the code it is made, and on whose behalf
 	faults []fault                 // that it can have, none first
 	guard  func(w *world) bool     // not runnable while false; nil: always
 	run    func(w *world) any      // takes effect and brings the answer
@@ -47,7 +51,7 @@ type life struct {
 	stop    func()
 	yield   func(*call) bool
 	answer  any // of the call it stopped at
-	effects []func(w *world)
+	effects []effect
 	ids     int
 	timed   bool // it looked at the clock since the last answer
 	dead    bool
@@ -72,8 +76,8 @@ func begin(s *Scenario, a *actor, reached map[string]int) (*life, *call) {
 
 // resume gives the process the answer that it waits for, and runs it up to its next
 // call, nil at its end.
-func (p *life) resume(n *node) *call {
-	p.answer, p.w.now = n.answer, n.now
+func (p *life) resume(t heard) *call {
+	p.answer, p.w.now = t.answer, t.now
 	p.effects, p.timed = nil, false
 	c, _ := p.next()
 	return c
@@ -92,6 +96,7 @@ func (w *world) do(c *call) any {
 	if p == nil {
 		return c.run(w)
 	}
+	c.site = site()
 	if p.dead || !p.yield(c) {
 		p.dead = true
 		panic(crash{})
@@ -101,12 +106,28 @@ func (w *world) do(c *call) any {
 
 // effect is what an actor does to the explored world beside its ports, such as the
 // answer to its client. It happens with the step that led to it.
-func (w *world) effect(f func(w *world)) {
+type effect struct {
+	says uint64 // what it does, so that two can be compared
+	do   func(w *world)
+}
+
+// effect does something to the explored world; of holds what it depends on.
+func (w *world) effect(of any, do func(w *world)) {
 	if w.life == nil {
-		f(w)
+		do(w)
 		return
 	}
-	w.life.effects = append(w.life.effects, f)
+	w.life.effects = append(w.life.effects, effect{digestStrings(fmt.Sprintf("%+v", of)), do})
+}
+
+// site is where the actor's code stands: the call of the port with all its callers.
+func site() uint64 {
+	var stack [96]uintptr
+	h := uint64(fnvBasis)
+	for _, pc := range stack[:runtime.Callers(3, stack[:])] {
+		h = digestNumber(h, int64(pc))
+	}
+	return h
 }
 
 // look reads something of the explored world that is none of the product's

@@ -84,7 +84,7 @@ type logSink struct{ w *world }
 func (s logSink) Write(line []byte) (int, error) {
 	text := string(line)
 	if leak(text) != "" {
-		s.w.effect(func(w *world) { w.checkText("a log line", text) })
+		s.w.effect(text, func(w *world) { w.checkText("a log line", text) })
 	}
 	return len(line), nil
 }
@@ -109,7 +109,7 @@ func (w *world) post(key string, body map[string]any) events.APIGatewayV2HTTPRes
 		Lambda: map[string]any{principal.ContextMerchant: merchant, principal.ContextRole: string(principal.RoleMerchant)},
 	}
 	answer, _ := w.api.Handle(background(), r) // its error is always nil
-	w.effect(func(w *world) { w.checkText("an answer", answer.Body+fmt.Sprint(answer.Headers)) })
+	w.effect(answer, func(w *world) { w.checkText("an answer", answer.Body+fmt.Sprint(answer.Headers)) })
 	return answer
 }
 
@@ -143,11 +143,11 @@ func careless() *actor {
 				return
 			}
 			if answer := w.post(fmt.Sprint("careless-", i), wanted(other)); answer.StatusCode != http.StatusBadRequest && answer.StatusCode != http.StatusServiceUnavailable {
-				w.effect(func(w *world) {
+				w.effect(answer.StatusCode, func(w *world) {
 					w.violate("S-NO-PAN", "a card number in %v is answered with %d", other, answer.StatusCode)
 				})
 			}
-			w.effect(func(w *world) { w.reach("card number sent") })
+			w.effect("sent", func(w *world) { w.reach("card number sent") })
 		}
 	})
 }
@@ -155,7 +155,7 @@ func careless() *actor {
 // shopper is a client that sends what it should, through the API.
 func shopper() *actor {
 	return process("shopper", nil, func(w *world) {
-		w.effect(func(w *world) { w.wanted++ })
+		w.effect("wants", func(w *world) { w.wanted++ })
 		w.post("shopper", wanted(nil))
 	})
 }

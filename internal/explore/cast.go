@@ -73,7 +73,7 @@ func pay(name, key string, o terms, at when) *actor {
 }
 
 func (w *world) pay(name, key string, o terms) {
-	w.effect(func(w *world) {
+	w.effect("asks with "+key, func(w *world) {
 		if used, again := w.keys[key]; !again || w.now.Sub(used) >= durations.IdempotencyTTL {
 			w.wanted++
 			w.keys = with(w.keys, key, w.now)
@@ -90,12 +90,13 @@ func (w *world) pay(name, key string, o terms) {
 			PaymentMethod: payment.Secret(o.token), Reference: o.reference, ReturnURL: "https://shop.example/return", PSP: provider,
 		},
 	})
-	w.effect(func(w *world) {
-		p := r.Payment
+	a := answer{actor: name, key: "create " + key, payment: r.Payment, err: err, replayed: r.Replayed}
+	w.effect(a.says(), func(w *world) {
+		a := a
 		if m := w.scenario.mutant; m != nil && m.Answer != nil && err == nil {
-			p = m.Answer(w, p, key)
+			a.payment = m.Answer(w, a.payment, key)
 		}
-		w.checkAnswer(answer{actor: name, key: "create " + key, payment: p, err: err, replayed: r.Replayed})
+		w.checkAnswer(a)
 	})
 }
 
@@ -119,7 +120,7 @@ func (w *world) firstSeen() payment.ID {
 }
 
 // tell is the answer to a client.
-func (w *world) tell(a answer) { w.effect(func(w *world) { w.checkAnswer(a) }) }
+func (w *world) tell(a answer) { w.effect(a.says(), func(w *world) { w.checkAnswer(a) }) }
 
 // status is the status of a payment as it is stored.
 func (w *world) status(id payment.ID) payment.Status {
@@ -210,7 +211,7 @@ func (w *world) deliver(e psptest.Event) {
 	if _, err := w.ingest.Receive(background(), provider, w.delivery(e, w.time())); err != nil {
 		return // no acknowledgement: it comes again
 	}
-	w.effect(func(w *world) { w.acked = with(w.acked, e.ID, true) })
+	w.effect(e.ID, func(w *world) { w.acked = with(w.acked, e.ID, true) })
 	_ = w.applier.Apply(background(), provider, e.ID)
 }
 
@@ -255,10 +256,15 @@ func (w *world) dueIn(shard int) bool {
 
 // clock lets time go by, step by step, between whatever else happens.
 func clock(steps ...time.Duration) *actor {
+	return clockWhen(func(w *world) bool { return !w.scenario.Bounded || w.quiet() }, steps...)
+}
+
+// clockWhen is clock, but each step waits until something holds.
+func clockWhen(at when, steps ...time.Duration) *actor {
 	return &actor{name: clockName, exempt: true, body: func(w *world) {
 		for _, d := range steps {
 			w.do(&call{
-				name: func() string { return "+" + d.String() }, guard: func(w *world) bool { return !w.scenario.Bounded || w.quiet() },
+				name: func() string { return "+" + d.String() }, guard: at,
 				run: func(w *world) any {
 					w.pass(d)
 					return nil
@@ -286,6 +292,11 @@ func (w *world) pass(d time.Duration) {
 		}
 	}
 	w.advance(d)
+}
+
+// idle holds while nobody else can do anything.
+func idle(w *world) bool {
+	return len(w.air) == 0 && !slices.ContainsFunc(w.actors, func(s standing) bool { return s.at.actor.name != clockName && w.runnable(s) })
 }
 
 // quiet reports whether nothing is on its way to the provider.
@@ -325,7 +336,7 @@ func stranger(at when) *actor {
 		r.Scope.MerchantID = "m_beta"
 		_, readErr := w.charges.Payment(background(), "m_beta", id)
 		_, cancelErr := w.charges.Cancel(background(), charge.CancelRequest{Request: r, PaymentID: id})
-		w.effect(func(w *world) {
+		w.effect([]error{readErr, cancelErr}, func(w *world) {
 			for _, err := range []error{readErr, cancelErr} {
 				// S-SCOPE: a merchant's payments are nobody else's business.
 				if err == nil || errors.Is(err, charge.ErrCaptured) || errors.Is(err, charge.ErrInvalidStatus) {

@@ -172,7 +172,7 @@ func forger() *actor {
 			}).(psptest.Event)
 			route, d := f.post(w.time(), read, w.psp.Delivery(read, w.now).Body)
 			_, err := w.ingest.Receive(background(), route, d)
-			w.effect(func(w *world) {
+			w.effect(err, func(w *world) {
 				w.reach("forgery")
 				if err == nil {
 					w.violate("S-EVENT-AUTH", "%s is acknowledged", f.name)

@@ -75,11 +75,11 @@ func (x *explorer) enter(w *world, a *actor) {
 	w.stand(len(w.actors)-1, x.lives.root(a))
 }
 
-// stand brings an actor to a node, and does what the actor does on its way.
-func (w *world) stand(i int, n *node) {
-	w.actors[i] = standing{at: n, over: n.pending == nil}
-	for _, effect := range n.effects {
-		effect(w)
+// stand brings an actor where a step leads, and does what the actor does on its way.
+func (w *world) stand(i int, s *step) {
+	w.actors[i] = standing{at: s.to, over: s.to.pending == nil}
+	for _, e := range s.effects {
+		e.do(w)
 	}
 }
 
@@ -118,7 +118,7 @@ func (x *explorer) take(w *world, i int, f fault) {
 		w.actors[i].over = true
 		return
 	}
-	w.stand(i, x.lives.follow(at, answer, w.now))
+	w.stand(i, x.lives.follow(at, heard{answer, w.now}))
 }
 
 // note writes a line of the trace.

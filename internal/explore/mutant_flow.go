@@ -279,7 +279,7 @@ func lastNewsWins(w *world) {
 		p, err := next.Record(ctx, id, source, facts...)
 		if status := word[facts[0].Type]; err == nil && p.Status != status {
 			key := store.Key{PK: "PAYMENT#" + string(id), SK: "STATE"}
-			w.effect(func(w *world) {
+			w.effect(status, func(w *world) {
 				_ = w.rows.Write(ctx, store.Write{Kind: store.Update, Key: key, Set: store.Item{"status": string(status)}})
 			})
 		}

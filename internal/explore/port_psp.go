@@ -49,7 +49,7 @@ func (p *pspPort) send(operation psptest.Operation, s sending, run func(f *pspte
 	}
 	answer, _ := p.w.do(&call{
 		name:   func() string { return fmt.Sprintf("psp %s key %s", operation, short(s.key)) },
-		faults: sendFaults, sends: true,
+		faults: sendFaults, sends: true, asks: s,
 		run: func(w *world) any {
 			w.noteSending(s)
 			return effect(w)
@@ -91,7 +91,7 @@ func (p *pspPort) Cancel(ctx context.Context, r psp.CancelRequest) (psp.Charge, 
 }
 
 func (p *pspPort) Refund(ctx context.Context, r psp.RefundRequest) (psp.Refund, error) {
-	p.w.effect(func(w *world) {
+	p.w.effect(r.Reference, func(w *world) {
 		for _, c := range w.psp.Charges() {
 			if c.Reference == r.Reference && w.status(payment.ID(c.PaymentID)).Dead() {
 				w.reach("refund of late money")
@@ -107,7 +107,7 @@ func (p *pspPort) Refund(ctx context.Context, r psp.RefundRequest) (psp.Refund, 
 func (p *pspPort) Lookup(ctx context.Context, r psp.LookupRequest) (psp.Charge, error) {
 	answer, _ := p.w.do(&call{
 		name:   func() string { return "psp lookup" },
-		faults: askFaults,
+		faults: askFaults, asks: r,
 		run: func(w *world) any {
 			if w.blind() {
 				return told{psp.Charge{}, psp.ErrNotFound}

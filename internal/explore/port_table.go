@@ -95,8 +95,8 @@ func (p *tablePort) Query(_ context.Context, q store.Query) (store.Page, error) 
 	}
 	c := &call{
 		name:   func() string { return fmt.Sprintf("query %s %s%s", p.name, q.Index, q.PK) },
-		faults: readFaults,
-		run:    func(w *world) any { return query(w, false) },
+		faults: readFaults, asks: q,
+		run: func(w *world) any { return query(w, false) },
 		fail: func(w *world, f fault, _ any) any {
 			if f == stale {
 				return query(w, true)
@@ -120,7 +120,7 @@ func (p *tablePort) Write(_ context.Context, writes ...store.Write) error {
 	answer, _ := p.w.do(&call{
 		private: len(writes) == 1 && p.w.private(writes[0].Key),
 		name:    func() string { return fmt.Sprintf("write %s %s", p.name, describe(writes)) },
-		faults:  writeFaults,
+		faults:  writeFaults, asks: writes,
 		run: func(w *world) any {
 			err := w.tableOf(p.name).write(writes, &known)
 			if err != nil && names(writes[0].If, "lease_fence") {

@@ -13,8 +13,8 @@ func endsOf(t *testing.T, name string, o Options) (map[uint64]struct{}, Result) 
 		t.Fatal(err)
 	}
 	x := newExplorer(*s, o)
-	defer x.lives.end()
-	x.search(x.origin.clone(), o.Faults)
+	defer x.end()
+	x.explore()
 	return x.ends, x.result
 }
 
@@ -43,7 +43,7 @@ func TestAStateIsSearchedAgainWithMoreFaultsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := newExplorer(*s, Options{Faults: 2})
-	defer x.lives.end()
+	defer x.end()
 	for i, c := range []struct {
 		left int
 		want bool

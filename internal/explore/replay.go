@@ -34,8 +34,8 @@ func Replay(text string) (string, error) {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s, up to %d faults%s\n", s.Name, faults, withMutant(mutant))
-	x := newExplorer(*s, Options{Faults: faults, Mutant: s.mutant})
-	defer x.lives.end()
+	x := newExplorer(*s, Options{Faults: faults, Mutant: s.mutant, exact: true})
+	defer x.end()
 	var trace []string
 	origin := x.origin.clone()
 	origin.trace = &trace

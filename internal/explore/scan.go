@@ -11,7 +11,7 @@ import (
 func (p *tablePort) Scan(ctx context.Context, s store.Scan) (store.Page, error) {
 	answer, _ := p.w.do(&call{
 		name:   func() string { return "scan " + p.name + " " + s.SKPrefix },
-		faults: readFaults,
+		faults: readFaults, asks: s,
 		run: func(w *world) any {
 			page, err := w.tableOf(p.name).Scan(ctx, s)
 			return paged{page, err}

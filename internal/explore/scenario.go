@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kessai/kessai/internal/checkout"
 	"github.com/kessai/kessai/internal/payment"
 	"github.com/kessai/kessai/internal/psp/psptest"
 	"github.com/kessai/kessai/internal/store"
@@ -146,10 +147,10 @@ func checkoutScenarios() []Scenario {
 			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42")}
 		}},
 		{Name: "checkout two executions", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
-			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42"), wake("wake")}
+			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42"), wake("wake", executed)}
 		}},
 		{Name: "checkout two executions declined", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
-			return []*actor{buy("api", "k", psptest.TokenDeclined, "order-42"), wake("wake")}
+			return []*actor{buy("api", "k", psptest.TokenDeclined, "order-42"), wake("wake", executed)}
 		}},
 		{Name: "checkout merchant refund", Relay: true, Shop: &Shop{Stock: 1}, Timeless: true, Actors: func() []*actor {
 			return []*actor{buy("api", "k", psptest.TokenCaptured, "order-42"), refund("refund", "r", 0, paymentIs(payment.StatusCaptured))}
@@ -159,8 +160,12 @@ func checkoutScenarios() []Scenario {
 		}},
 		{Name: "checkout abandoned paid late", Relay: true, Shop: &Shop{Stock: 1}, Actors: func() []*actor {
 			return []*actor{
-				buy("api", "k", psptest.TokenRequiresAction, "order-42"), clock(deadline), sweep("sweep"), lateMoney(paymentIs(payment.StatusCanceled)), hook("webhook"),
+				buy("api", "k", psptest.TokenRequiresAction, "order-42"), clockWhen(idle, deadline), sweep("sweep"),
+				wake("wake", paymentIs(payment.StatusCanceled)), lateMoney(paymentIs(payment.StatusCanceled)),
 			}
+		}},
+		{Name: "checkout abandoned told late", Relay: true, Shop: &Shop{Stock: 1}, Private: inbox, Timeless: true, Before: (*world).abandon, Actors: func() []*actor {
+			return []*actor{lateMoney(anyTime), hook("webhook"), sweep("sweep")}
 		}},
 	}
 }
@@ -175,17 +180,53 @@ func (w *world) prepare(o terms) {
 	w.queue = nil
 }
 
+// abandon makes a checkout whose buyer went away, up to its end and to when its payment
+// is looked up again.
+func (w *world) abandon() {
+	buy("before", "k", psptest.TokenRequiresAction, "order-42").body(w)
+	w.runExecutions()
+	w.advance(deadline)
+	for at, due := w.nextDue(); due && (!w.over() || at.After(w.now)); at, due = w.nextDue() {
+		if at.After(w.now) {
+			w.advance(at.Sub(w.now))
+			if w.over() {
+				break
+			}
+		}
+		w.sweep(background())
+		w.runExecutions()
+	}
+	for _, e := range w.queue {
+		w.deliver(e)
+	}
+	w.queue = nil
+}
+
+// over reports whether every checkout has ended.
+func (w *world) over() bool {
+	for _, id := range w.checkoutIDs() {
+		state := w.rows.rows[store.Key{PK: "CHECKOUT#" + id, SK: "STATE"}]
+		if !checkout.Status(text(state, "status")).Over() {
+			return false
+		}
+	}
+	return true
+}
+
 // inbox items belong to the one delivery of their event.
 func inbox(key store.Key) bool { return key.SK == "INBOX" }
 
 // wake is the relay's news for a checkout that has an execution already.
-func wake(name string) *actor {
-	return process(name, func(w *world) bool { return len(w.shop.started) > 0 }, func(w *world) {
+func wake(name string, at when) *actor {
+	return process(name, at, func(w *world) {
 		for _, id := range look(w, (*world).checkoutIDs, func(ids []string) uint64 { return digestStrings(ids...) }) {
 			_ = w.shop.checkouts.Wake(background(), id)
 		}
 	})
 }
+
+// executed holds once an execution was started.
+func executed(w *world) bool { return len(w.shop.started) > 0 }
 
 func (w *world) checkoutIDs() []string {
 	var ids []string

@@ -123,7 +123,7 @@ func (w *world) checkouts(core bootstrap.Core) *checkout.Service {
 // Start is the port to the state machine.
 func (s *shop) Start(_ context.Context, name string, input checkout.Input) error {
 	answer, _ := s.w.do(&call{
-		name: func() string { return "start execution " + name }, faults: startFaults,
+		name: func() string { return "start execution " + name }, faults: startFaults, asks: input,
 		run: func(w *world) any {
 			if s := w.shop; !s.started[name] {
 				s.started = with(s.started, name, true)
@@ -196,7 +196,7 @@ func buy(name, key, token, reference string) *actor {
 func (w *world) Publish(_ context.Context, events []outbox.Event) []error {
 	answer, _ := w.do(&call{
 		name:   func() string { return fmt.Sprintf("publish %d events", len(events)) },
-		faults: startFaults,
+		faults: startFaults, asks: events,
 		run: func(w *world) any {
 			for _, e := range events {
 				w.published = with(w.published, e.ID, w.published[e.ID]+1)
@@ -240,7 +240,7 @@ func (w *world) carryOnce() {
 	for i, err := range w.relay().Carry(background(), events) {
 		carried[batch[i].Key] = err == nil
 	}
-	w.effect(func(w *world) {
+	w.effect(carried, func(w *world) {
 		w.stream = slices.DeleteFunc(slices.Clone(w.stream), func(c store.Change) bool { return carried[c.Key] })
 	})
 }

@@ -2,9 +2,11 @@ package explore
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kessai/kessai/internal/api"
@@ -113,6 +115,12 @@ type answer struct {
 	at       time.Time
 }
 
+// says is all of it that is looked at.
+func (a answer) says() string {
+	raw, err := json.Marshal(a.payment.View())
+	return fmt.Sprint(a.key, a.payment.ID, a.payment.Version, a.refund, a.err, a.replayed, string(raw), err)
+}
+
 // newWorld is the world before the scenario begins.
 func newWorld(s *Scenario, reached map[string]int) *world {
 	w := ownWorld(s, reached)
@@ -200,6 +208,10 @@ func (w *world) wire() {
 		w.shop.wire(core)
 	}
 	w.sweeper = core.Sweeper(w.charges, w.checkouts(core))
+	w.sweeper.Repairs[reconcile.KindWebhook] = func(ctx context.Context, id string) error {
+		name, eventID, _ := strings.Cut(id, "#")
+		return w.applier.Apply(ctx, name, eventID) // without the jitter of another
+	}
 	w.api = core.API(w.charges, bootstrap.Shop{}, nil, provider)
 	if m != nil && m.Wire != nil {
 		m.Wire(w)
