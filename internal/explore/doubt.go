@@ -1,26 +1,24 @@
 package explore
 
-// What counts as alike is doubted after each search: some of its runs, and others that
-// are drawn, are lived in full, where no two points count as alike; and each point that
-// counts as like another is told all that the other was told. Whatever then goes another
-// way is learnt, and the search begins anew. So a violation is one of a run that was
-// lived in full, and a search has ended when nothing is left that went another way.
-
+// What counts as alike is doubted after each search. How many runs are lived in full
+// for that, where no two points count as alike:
 const (
 	everySample = 50   // of the runs that end where the search was before
 	maxSample   = 2000 // of those runs; each different end and each violation comes to it
 	drawnLives  = 300
 )
 
-// doubt reports whether there was anything to learn.
+// doubt reports whether anything that counts as alike went another way. What is learnt
+// then is for the next search.
 func (x *explorer) doubt() bool {
-	full := x.full()
-	defer full.end()
+	if x.full == nil {
+		x.full = x.withoutLikeness()
+	}
 	for _, path := range x.sample {
-		x.compare(full.walk(full.origin.clone(), &choices{path: path}))
+		x.compare(x.full.walk(x.full.origin.clone(), &choices{path: path}))
 	}
 	for i := range drawnLives {
-		x.compare(full.walk(full.origin.clone(), draw(i, x.options.Faults)))
+		x.compare(x.full.walk(x.full.origin.clone(), draw(i, x.options.Faults)))
 	}
 	x.likeness.doubt(x.lives)
 	return len(x.likeness.fresh) > 0

@@ -71,6 +71,7 @@ type explorer struct {
 	options  Options
 	lives    *lives
 	likeness *likeness // nil: no two points of an actor's lives count as alike
+	full     *explorer // to which no two are alike, once it was needed
 	origin   *world    // before anything happened
 	path     []int     // of decisions that led to where the search is
 	// seen are the states that were searched, with how many faults were left then: to
@@ -125,40 +126,74 @@ func (x *explorer) begin() {
 }
 
 // end ends every process.
-func (x *explorer) end() { x.lives.end() }
+func (x *explorer) end() {
+	x.lives.end()
+	if x.full != nil {
+		x.full.end()
+	}
+}
 
-// explore searches until nothing that counts as alike is in doubt.
+// explore searches until nothing that counts as alike is in doubt, a small part of the
+// tree first: most of what is alike is learnt there.
 func (x *explorer) explore() {
-	x.search(x.origin.clone(), x.options.Faults)
-	for x.likeness != nil && x.doubt() {
-		x.end()
-		x.begin()
+	limit := x.limit
+	for part := firstPart; ; {
+		if x.likeness != nil {
+			x.limit = part
+			if limit > 0 {
+				x.limit = min(part, limit)
+			}
+		}
 		x.search(x.origin.clone(), x.options.Faults)
+		if x.likeness == nil {
+			break
+		}
+		if !x.doubt() {
+			if !x.halted || x.limit == limit || x.stop() {
+				break
+			}
+			part *= nextPart
+		}
+		x.lives.end()
+		x.begin()
 	}
 	x.result.Complete = !x.halted
-	if x.halted && !x.stop() {
-		full := x
-		if x.likeness != nil {
-			full = x.full()
-			defer full.end()
-		}
-		for x.result.Runs < x.options.MaxRuns && !x.stop() {
-			d := draw(x.result.Runs, x.options.Faults)
-			w := full.walk(full.origin.clone(), d)
-			x.path = d.path
-			x.leaf(w)
-		}
-	}
+	x.fill()
 	x.result.States, x.result.Ends = len(x.seen), len(x.ends)
 }
 
-// full is an explorer of the same to which no two points of an actor's lives are alike.
-func (x *explorer) full() *explorer {
+// How many runs the first part of the tree has, and how many times more the next.
+const (
+	firstPart = 4000
+	nextPart  = 8
+)
+
+// fill draws runs where the search was not finished.
+func (x *explorer) fill() {
+	full := x
+	if x.full != nil {
+		full = x.full
+	}
+	for x.halted && !x.stop() && x.result.Runs < x.options.MaxRuns {
+		d := draw(x.result.Runs, x.options.Faults)
+		w := full.walk(full.origin.clone(), d)
+		x.path = d.path
+		x.leaf(w)
+	}
+	if x.full == nil {
+		return
+	}
+	for name, n := range full.result.Reached {
+		x.result.Reached[name] += n
+	}
+}
+
+// withoutLikeness is an explorer of the same to which no two points of an actor's
+// lives are alike.
+func (x *explorer) withoutLikeness() *explorer {
 	o := x.options
 	o.exact = true
-	f := newExplorer(x.scenario, o)
-	f.lives.reached, f.origin.reached = x.result.Reached, x.result.Reached
-	return f
+	return newExplorer(x.scenario, o)
 }
 
 // stop reports whether a violation is enough.

@@ -8,6 +8,7 @@ type likeness struct {
 	trials map[uint64][]trial // by what nodes show
 	nodes  map[uint64]*node   // the first of its kind, by what it shows and how its trials went
 	joints []joint
+	sure   map[uint64]bool // what was told a node and came to what it should
 	fresh  map[uint64]bool // what nodes show that have a new trial
 }
 
@@ -26,7 +27,9 @@ type joint struct {
 	node *node
 }
 
-func newLikeness() *likeness { return &likeness{trials: map[uint64][]trial{}} }
+func newLikeness() *likeness {
+	return &likeness{trials: map[uint64][]trial{}, sure: map[uint64]bool{}}
+}
 
 // begin forgets all nodes, and keeps the trials.
 func (k *likeness) begin() {
@@ -86,6 +89,10 @@ func (k *likeness) doubt(l *lives) {
 			if k.fresh[j.node.shows] {
 				break
 			}
+			sure := digestNumber(digestNumber(digestNumber(j.node.told, int64(s.news)), int64(s.to.id)), int64(s.says))
+			if k.sure[sure] {
+				continue
+			}
 			p := l.another(j.node)
 			n := p.goOn(j.node, s.heard)
 			p.end()
@@ -95,6 +102,8 @@ func (k *likeness) doubt(l *lives) {
 				k.learn(way)
 			case n.pending != nil && !k.fresh[n.shows] && k.kind(l, n) != s.to.id:
 				k.learn(append(way, k.difference(l, n, s.to)...))
+			default:
+				k.sure[sure] = true
 			}
 		}
 	}

@@ -18,6 +18,7 @@ type node struct {
 	point   uint64 // where it stands in its code, and what it asks for
 	streak  int    // how often it has stood there in a row
 	shows   uint64 // both of that: all that can be seen of it
+	told    uint64 // all that it was told
 	id      uint64 // the same for nodes from which it goes on alike
 	steps   []*step
 	byNews  map[uint64]*step // the first by what was heard
@@ -33,6 +34,7 @@ type heard struct {
 // step is where an answer leads, and what the actor does on its way.
 type step struct {
 	heard   heard
+	news    uint64 // of what was heard, and when if that was looked at
 	says    uint64
 	to      *node
 	effects []effect
@@ -69,7 +71,8 @@ func (l *lives) root(a *actor) *step {
 	s := &step{to: n, effects: p.effects}
 	l.roots[key] = s
 	n.arrive(c)
-	n.id = digestString(n.shows, "root")
+	n.told = digestString(n.shows, "root")
+	n.id = n.told
 	l.stand(n, p)
 	return s
 }
@@ -121,7 +124,9 @@ func (l *lives) follow(from *node, h heard) *step {
 	if p.timed {
 		news = digestNumber(news, h.now.UnixMilli())
 	}
-	n.id = mix(from.id*fnvPrime ^ news) // all it was told
+	next.news = news
+	n.told = mix(from.told*fnvPrime ^ news)
+	n.id = n.told
 	l.settle(next, n, p)
 	return next
 }
