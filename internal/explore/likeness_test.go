@@ -2,6 +2,7 @@ package explore
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/kessai/kessai/internal/store"
@@ -45,6 +46,65 @@ func TestWhatAnActorRemembersIsLearnt(t *testing.T) {
 		if len(x.ends) != 2 || x.halted {
 			t.Errorf("%d looks: got %d ends, want two", looks, len(x.ends))
 		}
+	}
+}
+
+// stepsAlone doubts by steps alone, until there is nothing to learn.
+func stepsAlone(x *explorer) {
+	for range 10 {
+		x.search(x.origin.clone(), 0)
+		if x.likeness.doubt(x.lives); len(x.likeness.fresh) == 0 {
+			return
+		}
+		x.end()
+		x.begin()
+	}
+}
+
+// A step that shows a difference at once is found without any life lived in full, and
+// one that leads to points which are known to differ.
+func TestAStepThatGoesElsewhereIsLearnt(t *testing.T) {
+	x := newExplorer(remembering(1), Options{})
+	stepsAlone(x)
+	x.end()
+	if len(x.ends) != 2 {
+		t.Errorf("one step: got %d ends, want two", len(x.ends))
+	}
+	x = newExplorer(remembering(2), Options{})
+	x.search(x.origin.clone(), 0)
+	for _, n := range x.likeness.nodes {
+		if s := n.steps; len(s) > 0 && s[0].to.pending != nil && strings.HasPrefix(s[0].to.pending.name(), "write") {
+			x.likeness.learn(trial{{n.shows, s[0].heard}})
+		}
+	}
+	x.end()
+	x.begin()
+	stepsAlone(x)
+	x.end()
+	if len(x.ends) != 2 {
+		t.Errorf("a step before: got %d ends, want two", len(x.ends))
+	}
+}
+
+// What shows much later is found by lives that are lived in full.
+func TestALifeThatGoesElsewhereIsLearnt(t *testing.T) {
+	x := newExplorer(remembering(3), Options{})
+	full := x.withoutLikeness()
+	defer full.end()
+	for range 10 {
+		x.search(x.origin.clone(), 0)
+		for i := range drawnLives {
+			x.compare(full.walk(full.origin.clone(), draw(i, 0)))
+		}
+		if len(x.likeness.fresh) == 0 {
+			break
+		}
+		x.end()
+		x.begin()
+	}
+	x.end()
+	if len(x.ends) != 2 {
+		t.Errorf("got %d ends, want two", len(x.ends))
 	}
 }
 
