@@ -197,9 +197,14 @@ func (w *world) staleDigest() uint64 {
 	return h
 }
 
+// digestStream holds the order of each item's changes: that of others is no order.
 func digestStream(h uint64, changes []store.Change) uint64 {
+	of := map[string]uint64{}
 	for _, c := range changes {
-		h = mix(h*fnvPrime ^ digestItem(c.Key, c.New))
+		of[c.Key.PK] = mix(of[c.Key.PK]*fnvPrime ^ digestItem(c.Key, c.New))
+	}
+	for _, d := range of {
+		h += mix(d)
 	}
 	return h
 }

@@ -18,13 +18,14 @@ func (w *world) runnable(s standing) bool {
 }
 
 // moves are the actors that can make their next call, and how many ways the world
-// can go on: the network is an actor too. One whose call is private goes alone.
+// can go on: the network is an actor too. One whose call is private goes alone, unless
+// something is on its way that may be about the same.
 func (w *world) moves() (ready []int, ways int) {
 	for i, s := range w.actors {
 		if !w.runnable(s) {
 			continue
 		}
-		if s.at.pending.private {
+		if s.at.pending.private && len(w.air) == 0 {
 			return []int{i}, 1
 		}
 		ready = append(ready, i)

@@ -118,7 +118,7 @@ func (p *tablePort) Write(_ context.Context, writes ...store.Write) error {
 	}
 	var known memory
 	answer, _ := p.w.do(&call{
-		private: len(writes) == 1 && p.w.private(writes[0].Key),
+		private: !slices.ContainsFunc(writes, func(w store.Write) bool { return !p.w.private(w.Key) }),
 		name:    func() string { return fmt.Sprintf("write %s %s", p.name, describe(writes)) },
 		faults:  writeFaults, asks: writes,
 		run: func(w *world) any {

@@ -228,7 +228,11 @@ func (w *world) carryOnce() {
 		run: func(w *world) any { return w.stream },
 		digest: func(answer any) uint64 {
 			batch, _ := answer.([]store.Change)
-			return digestStream(fnvBasis, batch)
+			h := uint64(fnvBasis)
+			for _, c := range batch {
+				h = mix(h*fnvPrime ^ digestItem(c.Key, c.New))
+			}
+			return h
 		},
 	}).([]store.Change)
 	var events []outbox.Event
