@@ -25,10 +25,10 @@ test: ## every test that needs nothing but Go
 	go vet ./...
 	go test ./...
 
-EXPLORE_RUNS ?= 300000
+EXPLORE_RUNS ?= 0
 
 .PHONY: explore
-explore: ## every schedule and every fault of the flows; FAULTS=2, EXPLORE_RUNS=0 for no bound, EXPLORE_FLAGS=-markdown, REPLAY=… to see one run
+explore: ## every schedule and every fault of the flows; FAULTS=2, EXPLORE_RUNS=… for a bound, EXPLORE_FLAGS=-markdown, REPLAY=… to see one run
 	@go run ./internal/explore/run -faults $(or $(FAULTS),1) -runs $(EXPLORE_RUNS) $(EXPLORE_FLAGS) -replay '$(REPLAY)'
 
 .PHONY: e2e
