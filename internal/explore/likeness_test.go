@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"errors"
 	"maps"
 	"strings"
 	"testing"
@@ -121,5 +122,28 @@ func TestAlikePointsLoseNoEnd(t *testing.T) {
 		if !maps.Equal(alike, exact) {
 			t.Errorf("%s, %d faults: got %d ends, want the %d that there are", name, faults, len(alike), len(exact))
 		}
+	}
+}
+
+// A write of its own that arrives late may land between two things that an actor
+// reads, though nobody else touches them.
+func TestAPrivateCallWaitsForWhatIsOnItsWay(t *testing.T) {
+	s := Scenario{Name: "late", Timeless: true, Private: func(store.Key) bool { return true }, End: func(*world, recovery) {}, Actors: func() []*actor {
+		return []*actor{process("writer", nil, func(w *world) {
+			t := &tablePort{w: w, name: "payments"}
+			_ = t.Write(background(), store.Write{Kind: store.Put, Key: at("own"), Item: store.Item{"n": int64(1)}})
+			_, first := t.Get(background(), at("own"))
+			_, second := t.Get(background(), at("own"))
+			_ = t.Write(background(), store.Write{Kind: store.Put, Key: at("told"), Item: store.Item{"first": errors.Is(first, store.ErrNotFound), "second": errors.Is(second, store.ErrNotFound)}})
+		})}
+	}}
+	ends := func(o Options) map[uint64]struct{} {
+		x := newExplorer(s, o)
+		defer x.end()
+		x.explore()
+		return x.ends
+	}
+	if got, want := ends(Options{Faults: 1}), ends(Options{Faults: 1, plain: true}); !maps.Equal(got, want) {
+		t.Errorf("got %d ends, want the %d that there are", len(got), len(want))
 	}
 }
