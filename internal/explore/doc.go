@@ -27,8 +27,8 @@ The search does not go on from a state that was there before with as many faults
 the tables without their writers' tokens, the provider, what is on its way, the time,
 what clients were told, and where each actor stands that still makes calls. What an
 index shows that is behind counts while a fault is left. Calls that touch what nobody
-else touches are made at once. A test compares the ends with those of a search without
-any of this.
+else touches are made at once, unless something is on its way. A test compares the ends
+with those of a search without any of this.
 
 # What counts as alike
 
@@ -36,8 +36,8 @@ Most of what an actor was told it has forgotten: it read a payment, lost a race,
 read it again. By all it was told, one point of its code is thousands of states from
 which it goes on in the same way. Which of them are one is learnt, as an automaton is
 learnt from queries. Two points count as alike when all that can be seen of them is
-the same (the call with its content, and where in the code, with all callers, it is
-made), and when every trial goes the same way for both: a trial is a sequence of
+the same (the call with its content, where in the code, with all callers, it is made,
+and how often in a row), and when every trial goes the same way for both: a trial is a sequence of
 answers that has told such points apart before. After each search what counted as
 alike is doubted in three ways:
 
